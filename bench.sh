@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Measure Weir beside its peers, in the same run on the same machine.
+#
+#   ./bench.sh SUITE [--json FILE]
+#
+# core: checks in memory, embedded, against other tables and limiters
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+suites=(core)
+
+usage() {
+  echo "usage: ./bench.sh SUITE [--json FILE]" >&2
+  echo "suites: ${suites[*]}" >&2
+  exit 2
+}
+
+suite=""
+json=""
+while [[ $# -gt 0 ]]; do
+  case $1 in
+    --json)
+      [[ $# -ge 2 ]] || usage
+      json=$(realpath -m -- "$2") # before the cd below, which would change its meaning
+      shift 2
+      ;;
+    -*) usage ;;
+    *)
+      [[ -z $suite ]] || usage
+      suite=$1
+      shift
+      ;;
+  esac
+done
+[[ -n $suite ]] || usage
+if [[ " ${suites[*]} " != *" $suite "* ]]; then
+  echo "There is no suite called '$suite'." >&2
+  usage
+fi
+
+cd "$root"
+jobs=${WEIR_JOBS:-$(nproc)}
+tools/setup.sh tools/packages.txt tools/packages-bench.txt
+cmake --preset release >/dev/null
+cmake --build --preset release --parallel "$jobs" --target "bench_$suite"
+
+# Peers written in Rust are crates of their own under bench/. --locked: a benchmark whose peer
+# changes between two runs compares nothing.
+for manifest in bench/*/Cargo.toml; do
+  [[ -e $manifest ]] || continue
+  cargo build --release --locked --jobs "$jobs" --manifest-path "$manifest" \
+    --target-dir build/rust
+done
+
+exec bench/run.py "$suite" ${json:+--json "$json"}

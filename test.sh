@@ -1,0 +1,171 @@
+#!/usr/bin/env bash
+# Check the repository. ./test.sh is what CI runs; --full adds clang-tidy and the coverage gates.
+#
+# Every stage runs even when an earlier one failed, so that one run shows everything that is
+# wrong. The last line is `N passed, M failed`: ctest's tests over all presets, and a stage that
+# failed without a failing test counts as one failure.
+#
+# WEIR_JOBS=n      compile with n processes (default: one per core)
+# WEIR_FUZZ_SEED=n repeat a fuzz run
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+full=no
+case "${1:-}" in
+  "") ;;
+  --full) full=yes ;;
+  *)
+    echo "usage: ./test.sh [--full]" >&2
+    exit 2
+    ;;
+esac
+
+root=$PWD
+jobs=${WEIR_JOBS:-$(nproc)}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+total_passed=0
+total_failed=0
+table=()
+
+# stage NAME FUNCTION [ARGUMENT...]: runs it in a subshell and notes result and time.
+# The subshell must not stand in a condition: bash would switch `set -e` off inside it.
+stage() {
+  local name=$1 began=$SECONDS status result
+  shift
+  printf '\n== %s\n' "$name"
+  echo "0 0" >"$work/counts"
+  set +e
+  (
+    set -e
+    "$@"
+  )
+  status=$?
+  set -e
+  local passed failed
+  read -r passed failed <"$work/counts"
+  result=ok
+  if [[ $status -ne 0 ]]; then
+    result=FAILED
+    [[ $failed -gt 0 ]] || failed=1
+  fi
+  total_passed=$((total_passed + passed))
+  total_failed=$((total_failed + failed))
+  table+=("$(awk -v n="$name" -v s="$((SECONDS - began))" -v r="$result" \
+    'BEGIN { printf "%-28s %6.1f  %s", n, s / 60, r }')")
+}
+
+build() { # PRESET [TARGET]
+  cmake --preset "$1" >"$work/configure.log" 2>&1 || {
+    cat "$work/configure.log"
+    return 1
+  }
+  cmake --build --preset "$1" --parallel "$jobs" ${2:+--target "$2"}
+}
+
+# Runs ctest and keeps its counts from the line "98% tests passed, 1 tests failed out of 50".
+# A selection that matches no test is an error: it would pass for ever without testing anything.
+run_ctest() { # PRESET [CTEST ARGUMENT...]
+  local preset=$1 status=0 failed total
+  shift
+  ctest --preset "$preset" --output-on-failure --no-tests=error -j2 "$@" |
+    tee "$work/ctest.log" || status=$?
+  read -r failed total < <(sed -nE \
+    's/^[0-9]+% tests passed, ([0-9]+) tests? failed out of ([0-9]+).*/\1 \2/p' \
+    "$work/ctest.log") || return 1
+  echo "$((total - failed)) $failed" >"$work/counts"
+  return "$status"
+}
+
+packages() { tools/setup.sh tools/packages.txt; }
+
+format() {
+  # Untracked files too: a format error is cheapest before the commit.
+  git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cc' |
+    while IFS= read -r -d '' file; do
+      if [[ -e $file ]]; then printf '%s\0' "$file"; fi
+    done | xargs -0 --no-run-if-empty clang-format-19 --dry-run -Werror
+}
+
+release() {
+  build release
+  run_ctest release
+}
+
+asan() {
+  build asan
+  # Counts of an older binary would be merged with the new ones by coverage.py.
+  rm -rf build/asan/profiles
+  run_ctest asan
+}
+
+# ThreadSanitizer is slow and has nothing to say about code that runs on one thread.
+tsan() {
+  build tsan thread_tests
+  run_ctest tsan -L threads
+}
+
+# A stranger's project, which knows nothing of this source tree but where it was installed.
+install_test() {
+  cmake --install build/release --prefix "$work/prefix" >"$work/install.log"
+  cmake -S tests/integration/consumer -B "$work/consumer" -G Ninja \
+    -DCMAKE_PREFIX_PATH="$work/prefix"
+  cmake --build "$work/consumer"
+  "$work/consumer/consumer"
+  echo "The consumer project found, linked and used the installed library."
+}
+
+fuzz() {
+  local seed=${WEIR_FUZZ_SEED:-$((RANDOM * 32768 + RANDOM + 1))} status=0 target name corpus
+  local artifacts=$root/build/asan/fuzz-findings
+  mkdir -p "$artifacts"
+  # Random inputs must not count as coverage: it would differ from run to run.
+  export LLVM_PROFILE_FILE=$work/fuzz.profraw
+  for target in build/asan/tests/fuzz/*_fuzz; do
+    if [[ ! -x $target ]]; then
+      echo "There is no fuzz target."
+      break
+    fi
+    name=${target##*/}
+    # New inputs go to the first folder, so the committed corpus stays as it is.
+    corpus=("$work/corpus-$name")
+    mkdir -p "${corpus[0]}"
+    if [[ -d tests/fuzz/corpus/$name ]]; then corpus+=("tests/fuzz/corpus/$name"); fi
+    echo "$name: 20 s, seed $seed"
+    if ! "$target" -max_total_time=20 -timeout=10 -rss_limit_mb=2048 -seed="$seed" \
+      -artifact_prefix="$artifacts/$name-" "${corpus[@]}" >"$work/fuzz.log" 2>&1; then
+      tail -n 60 "$work/fuzz.log"
+      echo "$name failed with seed $seed; its input is in $artifacts"
+      status=1
+    fi
+  done
+  return "$status"
+}
+
+tidy() {
+  # Headers are looked at through the sources that include them. Tests are left out: GoogleTest's
+  # macros trip half of the checks.
+  run-clang-tidy-19 -quiet -j "$jobs" -p build/asan -warnings-as-errors='*' \
+    "^$root/(src|apps)/(?!.*_(test|bench)\.cc\$).*\.cc\$" |
+    sed -E '/^[0-9]+ warnings? generated\.$/d' # those in system headers, which are not shown
+}
+
+coverage() { tools/coverage.py build/asan; }
+
+stage "packages" packages
+stage "format" format
+stage "release: build, tests" release
+stage "install" install_test
+stage "asan, ubsan: build, tests" asan
+stage "tsan: build, tests" tsan
+stage "fuzz" fuzz
+if [[ $full == yes ]]; then
+  stage "clang-tidy" tidy
+  stage "coverage" coverage
+fi
+
+printf '\n%-28s %6s\n' "stage" "min"
+printf '%s\n' "${table[@]}"
+printf '\n%d passed, %d failed\n' "$total_passed" "$total_failed"
+[[ $total_failed -eq 0 ]]
