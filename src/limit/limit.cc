@@ -1,0 +1,159 @@
+// Works out what the algorithms need from a LimitSpec that was found to be right.
+#include <weir/limit.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/ticks.h"
+#include "limit/calendar.h"
+#include "limit/limit_check.h"
+
+namespace weir {
+namespace {
+
+// Enough for every change that people make by hand. A longer chain would make the first check of a
+// key after a change slow.
+constexpr int kMostPredecessors = 8;
+
+constexpr std::int64_t DivideRoundingUp(std::int64_t dividend, std::int64_t divisor) noexcept {
+  return dividend / divisor + (dividend % divisor == 0 ? 0 : 1);
+}
+
+// No window of the kind lasts longer, even if the clocks are set back in it: by 3 hours at most, as
+// the history of time zones has it (a polar base; elsewhere by 1 or 2).
+Duration LongestWindow(CalendarPeriod period) noexcept {
+  constexpr std::chrono::hours kSetBack(3);
+  switch (period) {
+    case CalendarPeriod::kWeek:
+      return std::chrono::days(7) + kSetBack;
+    case CalendarPeriod::kMonth:
+      return std::chrono::days(31) + kSetBack;
+    case CalendarPeriod::kYear:
+      return std::chrono::days(366) + kSetBack;
+    default:
+      return std::chrono::days(1) + kSetBack;
+  }
+}
+
+// Absorbs values one by one; the result depends on every bit of each and on their order.
+class SaltMixer {
+ public:
+  SaltMixer& Add(std::uint64_t value) noexcept {
+    // The finisher of splitmix64.
+    state_ = (state_ ^ value) + 0x9e3779b97f4a7c15;
+    state_ = (state_ ^ (state_ >> 30)) * 0xbf58476d1ce4e5b9;
+    state_ = (state_ ^ (state_ >> 27)) * 0x94d049bb133111eb;
+    state_ ^= state_ >> 31;
+    return *this;
+  }
+  std::uint64_t Salt() const noexcept { return state_; }
+
+ private:
+  std::uint64_t state_ = 0;
+};
+
+// Limits of which one can go on with the state of the other have the same salt in the same
+// generation. Buckets can with any rate, windows with any count.
+std::uint64_t SaltOf(const LimitSpec& spec, std::uint64_t generation) noexcept {
+  SaltMixer mixer;
+  mixer.Add(generation).Add(std::to_underlying(spec.kind));
+  mixer.Add(std::to_underlying(spec.algorithm)).Add(spec.queue ? 1 : 0);
+  if (spec.algorithm == Algorithm::kConcurrency) {
+    mixer.Add(static_cast<std::uint64_t>(spec.lease.count()));
+  } else if (spec.align == Align::kCalendar) {
+    const bool weekly = spec.calendar == CalendarPeriod::kWeek;
+    mixer.Add(std::to_underlying(spec.calendar)).Add(weekly ? spec.week_start.c_encoding() : 0);
+    for (const char c : spec.zone) mixer.Add(static_cast<unsigned char>(c));
+  } else if (!IsBucket(spec.algorithm)) {
+    mixer.Add(static_cast<std::uint64_t>(spec.period.count()));
+    mixer.Add(spec.strict ? static_cast<std::uint64_t>(spec.sub_windows) : 0);
+  }
+  return mixer.Salt();
+}
+
+}  // namespace
+
+Result<Limit> Limit::Make(const LimitSpec& spec) {
+  Limit limit;
+  limit.spec_ = spec;
+  limit.state_salt_ = SaltOf(spec, limit.generation_);
+  if (spec.kind != LimitKind::kCounted) {
+    limit.capacity_ = spec.kind == LimitKind::kDeny ? 0 : kMaxCount;
+    return limit;
+  }
+  if (std::optional<std::string> problem = FindProblem(spec)) {
+    return std::unexpected(Error{ErrorCode::kInvalidArgument, *std::move(problem)});
+  }
+  if (spec.align == Align::kCalendar) {
+    auto calendar = Calendar::Make(spec.calendar, spec.zone, spec.week_start);
+    if (!calendar) return std::unexpected(std::move(calendar.error()));
+    limit.calendar_ = *std::move(calendar);
+  }
+  limit.max_wait_ = ToTicks(spec.max_wait).count();
+  if (IsBucket(spec.algorithm)) {
+    limit.WorkOutBucket();
+  } else {
+    limit.WorkOutWindow();
+  }
+  return limit;
+}
+
+void Limit::WorkOutBucket() {
+  // Rounded up, so that nothing is ever above the stated rate.
+  emission_interval_ = DivideRoundingUp(ToTicks(spec_.period).count(), spec_.count);
+  capacity_ = BurstOf(spec_);
+  burst_tolerance_ = capacity_ * emission_interval_;
+  // The deepest debt, and what waiting may have booked beyond it.
+  time_to_fresh_ = ToDuration(Ticks(2 * burst_tolerance_ + max_wait_));
+}
+
+void Limit::WorkOutWindow() {
+  capacity_ = spec_.count;
+  if (spec_.algorithm == Algorithm::kConcurrency) {
+    time_to_fresh_ = spec_.lease;
+    return;
+  }
+  if (calendar_ != nullptr) {
+    time_to_fresh_ = LongestWindow(spec_.calendar);
+    return;
+  }
+  window_ = ToTicks(spec_.period).count();
+  time_to_fresh_ = spec_.period;
+  if (spec_.strict) {
+    sub_window_ = DivideRoundingUp(window_, spec_.sub_windows);
+    time_to_fresh_ = ToDuration(Ticks((spec_.sub_windows + 1) * sub_window_));
+  } else if (spec_.algorithm == Algorithm::kSlidingWindow) {
+    time_to_fresh_ = 2 * spec_.period;
+  }
+}
+
+Limit Limit::Replacing(const Limit& before, Now now) const {
+  if (spec_ == before.spec_) return before;
+  Limit next = *this;
+  next.generation_ = before.generation_ + 1;
+  next.state_salt_ = SaltOf(spec_, next.generation_);
+  next.predecessor_.reset();
+  if (kind() == LimitKind::kCounted && SaltOf(spec_, 0) == SaltOf(before.spec_, 0)) {
+    next.predecessor_ =
+        std::make_shared<const Limit>(before.Remembering(kMostPredecessors - 1, now.steady));
+    next.predecessor_until_ = now.steady + before.time_to_fresh_;
+    // A key that `before` has not seen may still have state of one further back.
+    if (next.predecessor_->predecessor_ != nullptr) {
+      next.predecessor_until_ = std::max(next.predecessor_until_, before.predecessor_until_);
+    }
+  }
+  return next;
+}
+
+Limit Limit::Remembering(int predecessors, SteadyTime now) const {
+  Limit copy = *this;
+  if (predecessor_ == nullptr || predecessors == 0 || now >= predecessor_until_) {
+    copy.predecessor_.reset();
+  } else {
+    copy.predecessor_ =
+        std::make_shared<const Limit>(predecessor_->Remembering(predecessors - 1, now));
+  }
+  return copy;
+}
+
+}  // namespace weir

@@ -1,0 +1,24 @@
+// Whether a LimitSpec makes sense.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <weir/limit.h>
+
+namespace weir {
+
+// The first thing wrong with a counted limit: the field, and what is allowed. Does not look at the
+// time zone.
+std::optional<std::string> FindProblem(const LimitSpec& spec);
+
+// What burst 0 stands for.
+inline std::int64_t BurstOf(const LimitSpec& spec) noexcept {
+  return spec.burst == 0 ? spec.count : spec.burst;
+}
+
+inline bool IsBucket(Algorithm algorithm) noexcept {
+  return algorithm == Algorithm::kTokenBucket || algorithm == Algorithm::kLeakyBucket;
+}
+
+}  // namespace weir
