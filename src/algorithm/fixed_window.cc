@@ -1,0 +1,106 @@
+#include "algorithm/fixed_window.h"
+
+#include <algorithm>
+
+#include "limit/calendar.h"
+
+namespace weir {
+namespace {
+
+// The window the clock is in, in the unit of FixedWindowState::end.
+struct Frame {
+  std::int64_t now;
+  std::int64_t end;
+  std::int64_t length;
+  bool calendar;
+
+  Duration Until(std::int64_t later) const noexcept {
+    return calendar ? Duration(later - now) : ToDuration(Ticks(later - now));
+  }
+};
+
+Frame FrameAt(const Limit& limit, const Instant& at) noexcept {
+  if (limit.calendar() == nullptr) {
+    const std::int64_t end = EpochWindowEnd(limit.window(), at).count();
+    return {.now = at.now.count(), .end = end, .length = limit.window(), .calendar = false};
+  }
+  const Calendar::Window window = limit.calendar()->WindowAt(at.wall);
+  return {.now = at.wall.time_since_epoch().count(),
+          .end = window.end.time_since_epoch().count(),
+          // Windows differ: the longest, or a short month would take the next for clock damage.
+          .length = limit.time_to_fresh().count(),
+          .calendar = true};
+}
+
+// The state as the clock's window sees it.
+FixedWindowState Roll(const FixedWindowState& state, const Frame& frame) noexcept {
+  if (state.end <= frame.now) return {.end = frame.end, .count = 0};
+  const bool damaged = state.end - frame.end > frame.length;
+  return {.end = damaged ? frame.end : std::max(state.end, frame.end), .count = state.count};
+}
+
+std::int64_t CountAfter(const Limit& limit, const FixedWindowState& state,
+                        const Request& request) noexcept {
+  const std::int64_t most = MostCounted(limit);
+  switch (request.verb) {
+    case Verb::kCheck:
+      return AddUpTo(state.count, request.cost, most);
+    case Verb::kPeek:
+      return state.count;
+    case Verb::kRefund:
+      return state.count - std::min(state.count, request.cost);
+    case Verb::kPenalize:
+      return AddUpTo(state.count, request.cost, most);
+    case Verb::kReset:
+      return 0;
+    default:  // kSettle and kUnbook: only while the window it was charged to goes on.
+      if (request.cost >= request.reserved) {
+        return AddUpTo(state.count, request.cost - request.reserved, most);
+      }
+      if (state.end != request.receipt.count()) return state.count;
+      return state.count - std::min(state.count, request.reserved - request.cost);
+  }
+}
+
+}  // namespace
+
+Ticks EpochWindowEnd(std::int64_t window, const Instant& at) noexcept {
+  const std::int64_t nanoseconds = window / kTicksPerNanosecond;
+  std::int64_t phase = at.origin.time_since_epoch().count() % nanoseconds;
+  if (phase < 0) phase += nanoseconds;
+  const std::int64_t elapsed = (phase * kTicksPerNanosecond + at.now.count()) % window;
+  return at.now + Ticks(window - elapsed);
+}
+
+Step<FixedWindowState> StepFixedWindow(const Limit& limit, const FixedWindowState& state,
+                                       const Request& request, const Instant& at) noexcept {
+  const Frame frame = FrameAt(limit, at);
+  const FixedWindowState rolled = Roll(state, frame);
+  const CountedVerdict verdict = JudgeCount(limit, rolled.count, request);
+
+  Step<FixedWindowState> step;
+  step.next = rolled;
+  if (verdict.allowed) step.next.count = CountAfter(limit, rolled, request);
+  step.next.fresh_at = at.now + ToTicks(frame.Until(rolled.end));
+  step.charged = verdict.allowed && Takes(request) ? step.next.count - rolled.count : 0;
+  step.receipt = Ticks(rolled.end);
+  step.decision = DescribeCount(limit, step.next.count, request, verdict);
+  if (step.next.count > 0) step.decision.reset_after = frame.Until(rolled.end);
+  if (!verdict.allowed && !verdict.never_fits) {
+    step.decision.retry_after = frame.Until(rolled.end);
+  }
+  // An earlier clock may come after this one, so only clock damage is mended without a charge.
+  const bool damaged = rolled.end < state.end;
+  if (!damaged && !(verdict.allowed && Changes(request))) step.next = state;
+  if (request.verb == Verb::kReset) step.next = {};
+  return step;
+}
+
+FixedWindowState CarryFixedWindow(const Limit& from, const Limit& to,
+                                  const FixedWindowState& state) noexcept {
+  FixedWindowState carried = state;
+  carried.count = std::min(InProportion(state.count, from, to), MostCounted(to));
+  return carried;
+}
+
+}  // namespace weir

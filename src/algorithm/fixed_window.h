@@ -1,0 +1,33 @@
+// Fixed window: a count that starts again at every boundary. Windows begin at whole multiples of
+// the period since 1970, or with the local day, week, month or year of a zone.
+//
+//   admits iff   count + cost <= limit
+//   promise      at most limit per window, at most 2 * limit across a boundary
+//   fresh        the window is over
+//
+// If the stored window is later than the clock says (another thread's reading, a step back), the
+// stored one goes on; if it is more than one period later, the current window takes its count.
+#pragma once
+
+#include "algorithm/step.h"
+
+namespace weir {
+
+// `end` counts ticks since the origin for windows aligned to the epoch, and nanoseconds since
+// 1970 on the wall for calendar windows: the one thing that stays the same when clocks are set.
+struct FixedWindowState {
+  std::int64_t end = 0;
+  std::int64_t count = 0;
+  Ticks fresh_at{0};  // The end, on the steady clock.
+};
+
+Step<FixedWindowState> StepFixedWindow(const Limit& limit, const FixedWindowState& state,
+                                       const Request& request, const Instant& at) noexcept;
+
+FixedWindowState CarryFixedWindow(const Limit& from, const Limit& to,
+                                  const FixedWindowState& state) noexcept;
+
+// The end of the window of length `window` that `at` lies in, windows being aligned to the epoch.
+Ticks EpochWindowEnd(std::int64_t window, const Instant& at) noexcept;
+
+}  // namespace weir

@@ -1,0 +1,28 @@
+// Sliding window, estimated: the count of the window before, weighted by how much of it the last
+// period still covers, plus the count of this one.
+//
+//   admits iff   floor(previous * (1 - f) + current) + cost <= limit, f = elapsed fraction
+//   promise      at most limit + ceil(limit * t / W) in any interval t <= W, so 2 * limit in the
+//                worst W: the estimate takes the previous window's requests for evenly spread
+//   fresh        both windows are over
+//
+// For a limit that holds in every window of every alignment, see the strict window.
+#pragma once
+
+#include "algorithm/step.h"
+
+namespace weir {
+
+struct SlidingWindowState {
+  Ticks end{0};  // Of the current window.
+  std::int64_t previous = 0;
+  std::int64_t current = 0;
+};
+
+Step<SlidingWindowState> StepSlidingWindow(const Limit& limit, const SlidingWindowState& state,
+                                           const Request& request, const Instant& at) noexcept;
+
+SlidingWindowState CarrySlidingWindow(const Limit& from, const Limit& to,
+                                      const SlidingWindowState& state) noexcept;
+
+}  // namespace weir
