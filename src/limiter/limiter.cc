@@ -1,0 +1,267 @@
+#include <weir/limiter.h>
+
+#include <algorithm>
+#include <array>
+#include <future>
+#include <utility>
+
+#include "limiter/limiter_state.h"
+
+namespace weir {
+namespace {
+
+Error Invalid(std::string message) {
+  return {.code = ErrorCode::kInvalidArgument, .message = std::move(message)};
+}
+
+std::optional<Error> CheckCost(std::int64_t cost) {
+  if (cost >= 0 && cost <= kMaxCount) return std::nullopt;
+  return Invalid("cost: " + std::to_string(cost) + " is not allowed; write 0 to " +
+                 std::to_string(kMaxCount));
+}
+
+std::optional<Error> CheckDuration(std::string_view field, Duration value, Duration most) {
+  if (value >= Duration(0) && value <= most) return std::nullopt;
+  return Invalid(std::string(field) + ": " + std::to_string(value.count()) +
+                 " ns is not allowed; write 0 to " + std::to_string(most.count()) + " ns");
+}
+
+std::optional<Error> CheckOptions(const LimiterOptions& options) {
+  if (options.memory_cap < kMinCapBytes) {
+    return Invalid("memory_cap: " + std::to_string(options.memory_cap) +
+                   " bytes are too few; write at least " + std::to_string(kMinCapBytes));
+  }
+  constexpr std::size_t kMostReservations = std::size_t{1} << 31;
+  if (options.max_reservations > kMostReservations) {
+    return Invalid("max_reservations: at most " + std::to_string(kMostReservations));
+  }
+  return std::nullopt;
+}
+
+std::optional<Error> CheckLayers(const std::vector<Layer>& layers) {
+  if (layers.empty() || layers.size() > kMaxGroupCharges) {
+    return Invalid("layers: " + std::to_string(layers.size()) + " is not allowed; write 1 to " +
+                   std::to_string(kMaxGroupCharges));
+  }
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const auto same = [&](const Layer& other) { return other.name == layers[i].name; };
+    if (std::any_of(layers.begin(), layers.begin() + static_cast<std::ptrdiff_t>(i), same)) {
+      return Invalid("layers: two are called \"" + layers[i].name + "\"; names must differ");
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Limiter::Limiter(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
+Limiter::Limiter(Limiter&&) noexcept = default;
+Limiter& Limiter::operator=(Limiter&&) noexcept = default;
+Limiter::~Limiter() = default;
+
+Result<Limiter> Limiter::Make(std::string_view limit, const LimiterOptions& options) {
+  Result<Limit> parsed = Limit::Parse(limit);
+  if (!parsed) return std::unexpected(parsed.error());
+  return Make(*parsed, options);
+}
+
+Result<Limiter> Limiter::Make(const Limit& limit, const LimiterOptions& options) {
+  return Make(std::vector<Layer>{{.name = "", .limit = limit}}, options);
+}
+
+Result<Limiter> Limiter::Make(std::vector<Layer> layers, const LimiterOptions& options) {
+  if (auto error = CheckOptions(options)) return std::unexpected(*std::move(error));
+  if (auto error = CheckLayers(layers)) return std::unexpected(*std::move(error));
+  return Limiter(std::make_unique<State>(std::move(layers), options));
+}
+
+Decision Limiter::Check(std::string_view key) noexcept { return Check(key, state_->clock.Read()); }
+
+Decision Limiter::Check(std::string_view key, Now now) noexcept {
+  const Layers& layers = state_->Current();
+  if (layers.all.size() == 1 && !layers.all[0].shadow) [[likely]] {
+    return state_->store.Decide(layers.all[0].ChargeFor(state_->store, key), now);
+  }
+  Question question(state_->store, layers, Verb::kCheck, 1);
+  question.SetSameKey(key);
+  return question.Decide(now).decision;
+}
+
+Result<Decision> Limiter::Check(Keys keys, const Ask& ask) {
+  return state_->Do(Verb::kCheck, keys, ask);
+}
+Result<Decision> Limiter::Check(std::initializer_list<Key> keys) {
+  return state_->Do(Verb::kCheck, keys, {});
+}
+Result<Decision> Limiter::Peek(Keys keys, const Ask& ask) {
+  return state_->Do(Verb::kPeek, keys, ask);
+}
+Result<Decision> Limiter::Refund(Keys keys, const Ask& ask) {
+  return state_->Do(Verb::kRefund, keys, ask);
+}
+Result<Decision> Limiter::Penalize(Keys keys, const Ask& ask) {
+  return state_->Do(Verb::kPenalize, keys, ask);
+}
+Result<Decision> Limiter::Reset(Keys keys, const Ask& ask) {
+  return state_->Do(Verb::kReset, keys, ask);
+}
+
+Result<Decision> Limiter::State::Do(Verb verb, const Keys& keys, const Ask& ask) {
+  if (auto error = CheckCost(ask.cost)) return std::unexpected(*std::move(error));
+  Question question(store, Current(), verb, ask.cost);
+  if (auto set = question.SetKeys(keys); !set) return std::unexpected(set.error());
+  const Decision decision = question.Decide(When(ask)).decision;
+  if (verb == Verb::kRefund || verb == Verb::kReset) waiting.Nudge();
+  return decision;
+}
+
+Result<void> Limiter::CheckBatch(std::span<const BatchItem> items, std::span<Decision> decisions) {
+  return CheckBatch(items, decisions, state_->clock.Read());
+}
+
+Result<void> Limiter::CheckBatch(std::span<const BatchItem> items, std::span<Decision> decisions,
+                                 Now now) {
+  if (decisions.size() < items.size()) {
+    return std::unexpected(Invalid("decisions: room for " + std::to_string(decisions.size()) +
+                                   "; write at least " + std::to_string(items.size())));
+  }
+  for (const BatchItem& item : items) {
+    if (auto error = CheckCost(item.cost)) return std::unexpected(*std::move(error));
+  }
+  const Layers& layers = state_->Current();
+  if (layers.all.size() > 1 || layers.all[0].shadow) {
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      Question question(state_->store, layers, Verb::kCheck, items[i].cost);
+      question.SetSameKey(items[i].key);
+      decisions[i] = question.Decide(now).decision;
+    }
+    return {};
+  }
+  constexpr std::size_t kAtOnce = 32;
+  std::array<Charge, kAtOnce> charges;
+  for (std::size_t done = 0; done < items.size(); done += kAtOnce) {
+    const auto batch = items.subspan(done, std::min(kAtOnce, items.size() - done));
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      charges[i] = layers.all[0].ChargeFor(state_->store, batch[i].key);
+      charges[i].cost = batch[i].cost;
+    }
+    state_->store.DecideEach(std::span(charges).first(batch.size()), now, decisions.subspan(done));
+  }
+  return {};
+}
+
+// --- Reservations and leases ---
+
+Result<Reservation> Limiter::Reserve(Keys keys, const Ask& ask, Duration ttl) {
+  if (auto error = CheckCost(ask.cost)) return std::unexpected(*std::move(error));
+  if (auto error = CheckDuration("ttl", ttl, kMaxPeriod)) return std::unexpected(*std::move(error));
+  Question question(state_->store, state_->Current(), Verb::kCheck, ask.cost);
+  if (auto set = question.SetKeys(keys); !set) return std::unexpected(set.error());
+  return Reservation(*this, question.Decide(state_->When(ask), Action::kReserve, ttl).decision);
+}
+
+Result<Lease> Limiter::Acquire(Keys keys, const Ask& ask) {
+  Result<Decision> decision = Check(keys, ask);
+  if (!decision) return std::unexpected(decision.error());
+  return Lease(*this, *decision);
+}
+
+Result<Decision> Limiter::Commit(ReservationId reservation, std::int64_t cost) {
+  if (auto error = CheckCost(cost)) return std::unexpected(*std::move(error));
+  return state_->Settle(Action::kCommit, reservation, cost);
+}
+
+Result<Decision> Limiter::Cancel(ReservationId reservation) {
+  return state_->Settle(Action::kCancel, reservation, 0);
+}
+
+Result<Decision> Limiter::State::Settle(Action action, ReservationId reservation,
+                                        std::int64_t cost) {
+  Group group{.action = action, .reservation = reservation, .cost = cost};
+  store.Decide(group, clock.Read());
+  if (group.error) return std::unexpected(*group.error);
+  waiting.Nudge();
+  return group.decision;
+}
+
+Reservation::Reservation(Reservation&& other) noexcept
+    : limiter_(other.limiter_), decision_(std::exchange(other.decision_, Decision{})) {}
+Reservation& Reservation::operator=(Reservation&& other) noexcept {
+  limiter_ = other.limiter_;
+  decision_ = std::exchange(other.decision_, Decision{});
+  return *this;
+}
+Result<Decision> Reservation::Commit(std::int64_t cost) {
+  return limiter_->Commit(decision_.reservation, cost);
+}
+Result<Decision> Reservation::Cancel() { return limiter_->Cancel(decision_.reservation); }
+
+Lease::Lease(Lease&& other) noexcept
+    : limiter_(other.limiter_), decision_(std::exchange(other.decision_, Decision{})) {}
+Lease& Lease::operator=(Lease&& other) noexcept {
+  Release();
+  limiter_ = other.limiter_;
+  decision_ = std::exchange(other.decision_, Decision{});
+  return *this;
+}
+Lease::~Lease() { Release(); }
+void Lease::Release() noexcept {
+  const ReservationId id = std::exchange(decision_.reservation, ReservationId::kNone);
+  // A lease that has ended by itself has nothing left to give back.
+  if (id != ReservationId::kNone) std::ignore = limiter_->Release(id);
+}
+
+// --- Waiting ---
+
+Result<Decision> Limiter::Wait(Keys keys, Duration patience, const Ask& ask) {
+  std::promise<Decision> promise;
+  const Result<WaitId> started =
+      WaitThen(keys, patience, [&](const Decision& decision) { promise.set_value(decision); }, ask);
+  if (!started) return std::unexpected(started.error());
+  return promise.get_future().get();
+}
+
+Result<WaitId> Limiter::WaitThen(Keys keys, Duration patience, WaitDone done, const Ask& ask) {
+  if (auto error = CheckCost(ask.cost)) return std::unexpected(*std::move(error));
+  const Layers& layers = state_->Current();
+  if (auto error = CheckDuration("patience", patience, layers.max_wait)) {
+    return std::unexpected(*std::move(error));
+  }
+  auto question = std::make_shared<Question>(state_->store, layers, Verb::kCheck, ask.cost);
+  if (auto set = question->SetKeys(keys); !set) return std::unexpected(set.error());
+  const Now now = state_->When(ask);
+  return layers.book_ahead
+             ? state_->WaitBooked(std::move(question), now, patience, std::move(done))
+             : state_->WaitInLine(std::move(question), now, patience, std::move(done));
+}
+
+bool Limiter::CancelWait(WaitId id) { return state_->waiting.Cancel(id); }
+
+// --- Live change ---
+
+Result<void> Limiter::SetLimit(std::string_view name, const Limit& limit) {
+  const std::scoped_lock lock(state_->change);
+  auto next = std::make_unique<Layers>(state_->Current());
+  const auto layer = std::ranges::find(next->all, name, &ScopedLayer::name);
+  if (layer == next->all.end()) {
+    return std::unexpected(Error{.code = ErrorCode::kNotFound,
+                                 .message = "layer: none is called \"" + std::string(name) + "\""});
+  }
+  layer->limit = limit.Replacing(layer->limit, state_->clock.Read());
+  state_->Publish(std::move(next));
+  state_->waiting.Nudge();
+  return {};
+}
+
+LimiterStats Limiter::Stats() const {
+  const MemoryStoreStats stats = state_->store.Stats();
+  return {.bytes = stats.bytes,
+          .entries = stats.entries,
+          .evicted_live = stats.evicted_live,
+          .evicted_denied = stats.evicted_denied,
+          .growths = stats.growths,
+          .reservations = stats.reservations,
+          .waiters = state_->waiting.size()};
+}
+
+}  // namespace weir

@@ -1,0 +1,176 @@
+#include "limiter/limiter_state.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace weir {
+namespace {
+
+bool Books(const Limit& limit) noexcept {
+  return limit.kind() != LimitKind::kCounted || limit.algorithm() == Algorithm::kTokenBucket ||
+         limit.algorithm() == Algorithm::kLeakyBucket;
+}
+
+void WorkOut(Layers& layers) noexcept {
+  layers.book_ahead =
+      std::ranges::all_of(layers.all, [](const ScopedLayer& layer) { return Books(layer.limit); });
+  layers.max_wait = layers.all[0].limit.spec().max_wait;
+  for (const ScopedLayer& layer : layers.all) {
+    layers.max_wait = std::min(layers.max_wait, layer.limit.spec().max_wait);
+  }
+}
+
+MemoryStoreOptions StoreOptions(const LimiterOptions& options) {
+  return {.cap_bytes = options.memory_cap,
+          .expected_keys = options.expected_keys,
+          .max_reservations = options.max_reservations,
+          .hash = options.hostile_keys ? HashKind::kSipHash : HashKind::kXxh3};
+}
+
+}  // namespace
+
+Limiter::State::State(std::vector<Layer> given, const LimiterOptions& options)
+    : clock(options.clock != nullptr ? *options.clock : SystemClock::Shared()),
+      store(StoreOptions(options), clock.Read()),
+      waiting(clock, options.max_waiters) {
+  auto first = std::make_unique<Layers>();
+  for (Layer& layer : given) {
+    // The store's secret keeps a name from being chosen so that it undoes another's.
+    const std::uint64_t scope = store.Hash("layer " + layer.name);
+    first->all.push_back({std::move(layer.name), std::move(layer.limit), layer.shadow, scope});
+  }
+  Publish(std::move(first));
+}
+
+void Limiter::State::Publish(std::unique_ptr<Layers> next) {
+  WorkOut(*next);
+  layers.store(next.get(), std::memory_order_release);
+  published.push_back(std::move(next));
+}
+
+Result<WaitId> Limiter::State::WaitBooked(std::shared_ptr<Question> question, Now now,
+                                          Duration patience, WaitDone done) {
+  question->SetWait(patience);
+  Decision decision = question->Decide(now).decision;
+  const Duration delay = std::exchange(decision.delay, Duration(0));
+  if (!decision.allowed || delay == Duration(0)) {
+    done(decision);
+    return WaitId{0};
+  }
+  const auto give_back = [question](Now at) {
+    question->Unbook();
+    question->Decide(at);
+  };
+  const std::optional<WaitId> id =
+      waiting.Add({.attempt = [decision](Now, Wait::Turn) { return decision; },
+                   .give_back = give_back,
+                   .done = done,
+                   .line = std::nullopt,
+                   .due = now.steady + delay,
+                   .deadline = now.steady + delay});
+  if (id) return *id;
+  give_back(now);
+  decision.allowed = false;
+  decision.reason = Reason::kOverload;
+  done(decision);
+  return WaitId{0};
+}
+
+Result<WaitId> Limiter::State::WaitInLine(std::shared_ptr<Question> question, Now now,
+                                          Duration patience, WaitDone done) {
+  const std::uint64_t line = question->Line();
+  Decision decision;
+  const bool others_wait = waiting.HasLine(line);
+  if (!others_wait) decision = question->Decide(now).decision;
+  const bool wait_helps = others_wait || (!decision.allowed && decision.reason == Reason::kLimited);
+  if (!wait_helps || patience == Duration(0)) {
+    if (others_wait) decision = Decision{.allowed = false, .reason = Reason::kLimited};
+    done(decision);
+    return WaitId{0};
+  }
+  const auto attempt = [question](Now at, Wait::Turn turn) {
+    question->SetVerb(turn == Wait::Turn::kNow ? Verb::kCheck : Verb::kPeek);
+    return question->Decide(at).decision;
+  };
+  const SteadyTime deadline = now.steady + patience;
+  const std::optional<WaitId> id =
+      waiting.Add({.attempt = attempt,
+                   .give_back = nullptr,
+                   .done = done,
+                   .line = line,
+                   .due = std::min(deadline, now.steady + decision.retry_after),
+                   .deadline = deadline});
+  if (id) return *id;
+  decision.reason = Reason::kOverload;
+  done(decision);
+  return WaitId{0};
+}
+
+void Question::Add(const ScopedLayer& layer, std::string_view key, std::uint64_t hash) noexcept {
+  charges_[size_++] = {.rule = layer.name,
+                       .key = key,
+                       .hash = hash ^ layer.scope,
+                       .limit = &layer.limit,
+                       .cost = cost_,
+                       .verb = verb_,
+                       .shadow = layer.shadow};
+}
+
+void Question::SetSameKey(std::string_view key) noexcept {
+  const std::uint64_t hash = store_.Hash(key);
+  for (const ScopedLayer& layer : layers_.all) Add(layer, key, hash);
+}
+
+Result<void> Question::SetKeys(const Keys& keys) {
+  if (keys.same()) {
+    SetSameKey(*keys.same());
+    return {};
+  }
+  if (keys.each().size() != layers_.all.size()) {
+    return std::unexpected(Error{.code = ErrorCode::kInvalidArgument,
+                                 .message = "keys: " + std::to_string(keys.each().size()) +
+                                            " given; write one for each of the " +
+                                            std::to_string(layers_.all.size()) +
+                                            " layers, kSkip to leave one out"});
+  }
+  for (std::size_t i = 0; i < layers_.all.size(); ++i) {
+    const auto& bytes = keys.each()[i].bytes();
+    if (bytes) Add(layers_.all[i], *bytes, store_.Hash(*bytes));
+  }
+  return {};
+}
+
+void Question::SetVerb(Verb verb) noexcept {
+  for (std::size_t i = 0; i < size_; ++i) charges_[i].verb = verb;
+}
+
+void Question::SetWait(Duration wait) noexcept {
+  for (std::size_t i = 0; i < size_; ++i) charges_[i].wait = wait;
+}
+
+void Question::Unbook() noexcept {
+  for (std::size_t i = 0; i < size_; ++i) {
+    charges_[i].verb = Verb::kUnbook;
+    charges_[i].reserved = charges_[i].cost;
+    charges_[i].cost = 0;
+    charges_[i].receipt = receipts_[i];
+  }
+}
+
+Group& Question::Decide(Now now, Action action, Duration ttl) noexcept {
+  group_ = {.action = action,
+            .charges = std::span(charges_).first(size_),
+            .decisions = std::span(decisions_).first(size_),
+            .ttl = ttl,
+            .receipts = std::span(receipts_).first(size_)};
+  store_.Decide(group_, now);
+  return group_;
+}
+
+std::uint64_t Question::Line() const noexcept {
+  std::uint64_t line = 0;
+  for (std::size_t i = 0; i < size_; ++i) line = (line ^ charges_[i].hash) * 0x9e3779b97f4a7c15;
+  return line;
+}
+
+}  // namespace weir

@@ -1,0 +1,37 @@
+#include <algorithm>
+
+#include "store/store.h"
+
+namespace weir {
+namespace {
+
+bool SpeaksBefore(const Decision& a, const Decision& b) noexcept {
+  if (a.allowed != b.allowed) return !a.allowed;
+  return a.allowed ? IsTighter(a, b) : a.retry_after > b.retry_after;
+}
+
+}  // namespace
+
+bool IsTighter(const Decision& a, const Decision& b) noexcept {
+  __extension__ using Wide = __int128;
+  const Wide left = Wide{a.remaining} * b.limit;
+  const Wide right = Wide{b.remaining} * a.limit;
+  return left != right ? left < right : a.reset_after > b.reset_after;
+}
+
+Decision Combine(std::span<const Charge> charges, std::span<const Decision> decisions) noexcept {
+  Decision speaker{.allowed = true, .reason = Reason::kNoRule};
+  bool found = false;
+  Duration delay{0};
+  for (std::size_t i = 0; i < charges.size(); ++i) {
+    if (charges[i].shadow) continue;
+    delay = std::max(delay, decisions[i].delay);
+    if (!found || SpeaksBefore(decisions[i], speaker)) speaker = decisions[i];
+    found = true;
+  }
+  // Whoever goes ahead waits for the slowest of its limits.
+  if (speaker.allowed) speaker.delay = delay;
+  return speaker;
+}
+
+}  // namespace weir

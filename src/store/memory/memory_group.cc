@@ -1,0 +1,268 @@
+// Groups in memory: all or nothing, and seen by nobody half done.
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "store/memory/memory_store.h"
+#include "store/memory/payload.h"
+
+namespace weir {
+
+// The keys of one group, locked in one order for all threads. Charges on the same key under the
+// same limit count as one of their summed cost.
+class MemoryStore::LockedGroup {
+ public:
+  LockedGroup(MemoryStore& store, Group& group, const Instant& at) noexcept
+      : store_(store), group_(group), at_(at) {
+    LockKeys();
+  }
+  LockedGroup(const LockedGroup&) = delete;
+  LockedGroup& operator=(const LockedGroup&) = delete;
+  ~LockedGroup() {
+    for (std::size_t i = 0; i < size_; ++i) Unlock(*entries_[i]);
+  }
+
+  // Works out what every charge is told. True if all enforced ones pass.
+  bool DecideAll() noexcept;
+  // Takes what DecideAll allowed, and notes it under `reservation` unless that is kNone.
+  void ApplyAll(ReservationId reservation) noexcept;
+
+ private:
+  struct Key {
+    Room room;
+    std::uint64_t fingerprint;
+    std::size_t charge;
+    auto operator<=>(const Key&) const = default;
+  };
+  struct Entry {
+    explicit Entry(const Key& its_key) noexcept : key(its_key) {}
+
+    Key key;
+    Request request;
+    bool enforced = false;
+    SlotHead* slot = nullptr;
+    std::uint64_t word = 0;
+    std::uint64_t word_after = 0;
+    std::optional<PayloadState> state;  // None for buckets.
+    Taken taken;
+  };
+
+  void LockKeys() noexcept;
+  void LockEntry(Entry& entry) noexcept;
+  void Unlock(Entry& entry) noexcept;
+  void Do(Entry& entry, Effect effect) noexcept;
+  const Limit& LimitOf(const Entry& entry) const noexcept {
+    return *group_.charges[entry.key.charge].limit;
+  }
+
+  MemoryStore& store_;
+  Group& group_;
+  const Instant& at_;
+  std::size_t size_ = 0;
+  std::array<std::optional<Entry>, kMaxGroupCharges> entries_;
+  std::array<std::uint8_t, kMaxGroupCharges> entry_of_{};  // By charge.
+};
+
+void MemoryStore::LockedGroup::LockKeys() noexcept {
+  std::array<Key, kMaxGroupCharges> keys;
+  std::size_t counted = 0;
+  for (std::size_t i = 0; i < group_.charges.size(); ++i) {
+    const Charge& charge = group_.charges[i];
+    if (charge.limit->kind() != LimitKind::kCounted) continue;
+    keys[counted++] = {RoomFor(*charge.limit), FingerprintOf(charge.hash, *charge.limit), i};
+  }
+  std::sort(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(counted));
+  for (std::size_t i = 0; i < counted; ++i) {
+    const Key& key = keys[i];
+    const Charge& charge = group_.charges[key.charge];
+    const bool again = size_ > 0 && entries_[size_ - 1]->key.room == key.room &&
+                       entries_[size_ - 1]->key.fingerprint == key.fingerprint;
+    if (!again) entries_[size_++].emplace(key);
+    Entry& entry = *entries_[size_ - 1];
+    entry_of_[key.charge] = static_cast<std::uint8_t>(size_ - 1);
+    entry.enforced |= !charge.shadow;
+    if (again) {
+      entry.request.cost += charge.cost;
+      continue;
+    }
+    entry.request = RequestOf(charge);
+    LockEntry(entry);
+  }
+}
+
+void MemoryStore::LockedGroup::LockEntry(Entry& entry) noexcept {
+  store_.In(entry.key.room, [&](auto& table) {
+    const auto locked = table.Lock(entry.key.fingerprint, at_.now);
+    entry.slot = locked.slot;
+    entry.word = locked.word;
+    entry.word_after = locked.word;
+    if constexpr (!kIsBucketTable<decltype(table)>) {
+      entry.state.emplace(LimitOf(entry), store_.events_, locked.slot->payload,
+                          FreshAt(locked.word));
+    }
+  });
+}
+
+void MemoryStore::LockedGroup::Unlock(Entry& entry) noexcept {
+  HardwareAtomics::StoreWord(*entry.slot, entry.word_after & ~kLockedBit);
+}
+
+void MemoryStore::LockedGroup::Do(Entry& entry, Effect effect) noexcept {
+  Ticks fresh_at{0};
+  if (!entry.state) {
+    const auto step = StepBucket(LimitOf(entry), entry.word, entry.request, at_.now);
+    entry.taken = {.decision = step.decision, .charged = step.charged, .receipt = step.receipt};
+    fresh_at = step.next.theoretical_arrival;
+  } else {
+    const PayloadStep step = entry.state->Do(entry.request, at_, effect);
+    entry.taken = {.decision = step.decision, .charged = step.charged, .receipt = step.receipt};
+    fresh_at = step.fresh_at;
+  }
+  const bool denied = !entry.taken.decision.allowed;
+  if (effect == Effect::kApply || denied) {
+    entry.word_after = WordAfter(entry.word, fresh_at, entry.taken.decision, entry.request);
+  }
+}
+
+bool MemoryStore::LockedGroup::DecideAll() noexcept {
+  for (std::size_t i = 0; i < size_; ++i) {
+    Entry& entry = *entries_[i];
+    Do(entry, Effect::kDecideOnly);
+    for (int tries = 0; entry.taken.decision.reason == Reason::kOverload && tries < kReclaimTries;
+         ++tries) {
+      store_.ReclaimEvents(at_.now);
+      Do(entry, Effect::kDecideOnly);
+    }
+  }
+  bool pass = true;
+  for (std::size_t i = 0; i < group_.charges.size(); ++i) {
+    const Charge& charge = group_.charges[i];
+    group_.decisions[i] = charge.limit->kind() == LimitKind::kCounted
+                              ? entries_[entry_of_[i]]->taken.decision
+                              : DecideUncounted(*charge.limit, charge.cost);
+    pass = pass && (charge.shadow || group_.decisions[i].allowed);
+  }
+  return pass;
+}
+
+void MemoryStore::LockedGroup::ApplyAll(ReservationId reservation) noexcept {
+  for (std::size_t i = 0; i < size_; ++i) {
+    Entry& entry = *entries_[i];
+    if (!entry.taken.decision.allowed) continue;  // A shadow that would have denied.
+    Do(entry, Effect::kApply);
+    const Limit& limit = LimitOf(entry);
+    const bool noted =
+        group_.action == Action::kReserve || limit.algorithm() == Algorithm::kConcurrency;
+    if (reservation == ReservationId::kNone || !noted || entry.taken.charged == 0) continue;
+    store_.reservations_.Add(reservation, {.hash = group_.charges[entry.key.charge].hash,
+                                           .limit = limit,
+                                           .cost = entry.taken.charged,
+                                           .receipt = entry.taken.receipt});
+  }
+  for (std::size_t i = 0; i < group_.charges.size(); ++i) {
+    if (group_.charges[i].limit->kind() != LimitKind::kCounted) continue;
+    const Taken& taken = entries_[entry_of_[i]]->taken;
+    group_.decisions[i] = taken.decision;
+    if (i < group_.receipts.size()) group_.receipts[i] = taken.receipt;
+  }
+}
+
+void MemoryStore::Decide(Group& group, Now now) noexcept {
+  if (group.action == Action::kCommit || group.action == Action::kCancel) {
+    SettleGroup(group, now);
+    return;
+  }
+  if (group.charges.size() > kMaxGroupCharges || group.decisions.size() < group.charges.size()) {
+    group.error = Error{.code = ErrorCode::kInvalidArgument,
+                        .message = "charges: a group holds at most 64, with a decision for each"};
+    return;
+  }
+  DecideGroup(group, now);
+}
+
+// Most denials need no lock: one limit that denies at this instant is enough.
+bool MemoryStore::SomeDeny(Group& group, const Instant& at) noexcept {
+  bool denied = false;
+  for (std::size_t i = 0; i < group.charges.size(); ++i) {
+    const Charge& charge = group.charges[i];
+    if (charge.limit->kind() != LimitKind::kCounted) {
+      group.decisions[i] = DecideUncounted(*charge.limit, charge.cost);
+    } else {
+      const bool asks = charge.verb == Verb::kCheck || charge.verb == Verb::kPeek;
+      const Knock knock =
+          charge.verb == Verb::kCheck && charge.cost != 0 ? Knock::kYes : Knock::kNo;
+      Request request = RequestOf(charge);
+      if (!asks) request.cost = 0;
+      group.decisions[i] = Look(*charge.limit, charge.hash, request, at, knock);
+      if (!asks) group.decisions[i].allowed = true;
+    }
+    denied = denied || (!charge.shadow && !group.decisions[i].allowed);
+  }
+  return denied;
+}
+
+void MemoryStore::Answer(Group& group) noexcept {
+  for (std::size_t i = 0; i < group.charges.size(); ++i) {
+    group.decisions[i].rule = group.charges[i].rule;
+    group.decisions[i].reservation = group.reservation;
+  }
+  group.decision = Combine(group.charges, group.decisions);
+  group.decision.reservation = group.reservation;
+}
+
+void MemoryStore::DecideGroup(Group& group, Now now) noexcept {
+  const Instant at = timeline_.At(now);
+  bool leases = false;
+  Ticks longest_lease{0};
+  for (const Charge& charge : group.charges) {
+    const Limit& limit = *charge.limit;
+    if (limit.predecessor() != nullptr) CarryOver(limit, charge.hash, now, at);
+    if (limit.algorithm() != Algorithm::kConcurrency || charge.verb != Verb::kCheck) continue;
+    leases = leases || charge.cost != 0;
+    longest_lease = std::max(longest_lease, ToTicks(limit.spec().lease));
+  }
+  if (group.charges.size() > 1 && SomeDeny(group, at)) {
+    Answer(group);
+    return;
+  }
+
+  LockedGroup locked(*this, group, at);
+  bool pass = locked.DecideAll();
+  const bool noted = group.action == Action::kReserve || leases;
+  if (pass && noted) {
+    const Ticks ttl = group.action == Action::kReserve ? ToTicks(group.ttl) : longest_lease;
+    group.reservation = reservations_.Open(at.now + ttl, at.now);
+    if (group.reservation == ReservationId::kNone) {
+      for (Decision& decision : group.decisions) {
+        decision.allowed = false;
+        decision.reason = Reason::kOverload;
+        decision.retry_after = ToDuration(ttl);
+      }
+      pass = false;
+    }
+  }
+  if (pass) locked.ApplyAll(group.reservation);
+  Answer(group);
+}
+
+void MemoryStore::SettleGroup(Group& group, Now now) noexcept {
+  const Instant at = timeline_.At(now);
+  const std::int64_t cost = group.action == Action::kCommit ? group.cost : 0;
+  bool first = true;
+  const bool found = reservations_.Take(group.reservation, at.now, [&](const Reserved& reserved) {
+    const Request request{.verb = Verb::kSettle,
+                          .cost = cost,
+                          .reserved = reserved.cost,
+                          .receipt = reserved.receipt};
+    const Decision decision = Take(reserved.limit, reserved.hash, request, at).decision;
+    if (std::exchange(first, false) || IsTighter(decision, group.decision)) {
+      group.decision = decision;
+    }
+  });
+  if (!found) {
+    group.error = Error{.code = ErrorCode::kNotFound,
+                        .message = "reservation: unknown, settled before, or expired"};
+  }
+}
+
+}  // namespace weir

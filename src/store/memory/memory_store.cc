@@ -1,0 +1,311 @@
+#include "store/memory/memory_store.h"
+
+#include <algorithm>
+
+#include "store/memory/payload.h"
+
+namespace weir {
+namespace {
+
+// Every part of the store is assured this share of the cap, however greedy the others are.
+constexpr std::size_t kAssuredShare = 32;
+constexpr std::size_t kParts = 6;
+
+// How many charges have their memory fetched before the first of them is decided.
+constexpr std::size_t kPrefetched = 32;
+
+TableOptions OptionsFor(const MemoryStoreOptions& options, std::size_t lines) {
+  return {.first_lines = lines, .spare_bytes = options.cap_bytes / kAssuredShare * (kParts - 1)};
+}
+
+// Room for the keys at a load that a table does not grow at.
+std::size_t LinesFor(const MemoryStoreOptions& options) {
+  const std::size_t wished = options.expected_keys * 3 / 2 / kSlotsPerLine;
+  const std::size_t most = options.cap_bytes / 2 / Table<0>::kLineBytes;
+  return std::clamp<std::size_t>(wished, 256, std::max<std::size_t>(256, most));
+}
+
+struct BucketOutcome {
+  std::uint64_t word;
+  Step<BucketState> result;
+};
+
+}  // namespace
+
+MemoryStore::MemoryStore(const MemoryStoreOptions& options, Now start)
+    : hasher_(options.hash_seed == 0 ? KeyHasher(options.hash)
+                                     : KeyHasher(options.hash, options.hash_seed)),
+      timeline_(start),
+      budget_(std::max(options.cap_bytes, kMinCapBytes)),
+      events_(budget_, options.cap_bytes / kAssuredShare),
+      buckets_(budget_, OptionsFor(options, LinesFor(options))),
+      windows_(budget_, OptionsFor(options, 64)),
+      logs_(budget_, {.first_lines = 64,
+                      .spare_bytes = options.cap_bytes / kAssuredShare * (kParts - 1),
+                      .release =
+                          [](void* events, std::uint64_t* payload) {
+                            static_cast<EventPool*>(events)->GiveBackLog(payload);
+                          },
+                      .release_context = &events_}),
+      short_strict_(budget_, OptionsFor(options, 16)),
+      long_strict_(budget_, OptionsFor(options, 16)),
+      reservations_(options.max_reservations) {}
+
+Request MemoryStore::RequestOf(const Charge& charge) noexcept {
+  return {.verb = charge.verb,
+          .cost = charge.cost,
+          .wait = std::min(ToTicks(charge.wait), Ticks(charge.limit->max_wait())),
+          .reserved = charge.reserved,
+          .receipt = charge.receipt};
+}
+
+Decision MemoryStore::DecideUncounted(const Limit& limit, std::int64_t cost) noexcept {
+  Decision decision{.limit = limit.capacity(), .remaining = limit.capacity(), .cost = cost};
+  decision.allowed = limit.kind() == LimitKind::kUnlimited;
+  decision.reason = decision.allowed ? Reason::kOk : Reason::kDenyList;
+  if (!decision.allowed) decision.retry_after = kNever;
+  return decision;
+}
+
+MemoryStore::Room MemoryStore::RoomFor(const Limit& limit) noexcept {
+  switch (limit.algorithm()) {
+    case Algorithm::kTokenBucket:
+    case Algorithm::kLeakyBucket:
+      return Room::kBuckets;
+    case Algorithm::kSlidingLog:
+    case Algorithm::kConcurrency:
+      return Room::kLogs;
+    default:
+      if (!limit.spec().strict) return Room::kWindows;
+      return limit.spec().sub_windows <= 12 ? Room::kShortStrict : Room::kLongStrict;
+  }
+}
+
+// Limits that keep different state under one key set it apart by their salt.
+std::uint64_t MemoryStore::FingerprintOf(std::uint64_t hash, const Limit& limit) noexcept {
+  const std::uint64_t fingerprint = hash ^ limit.state_salt();
+  return fingerprint == 0 ? 1 : fingerprint;  // 0 marks a slot that was never used.
+}
+
+MemoryStore::Taken MemoryStore::ChargeBucket(const Limit& limit, std::uint64_t fingerprint,
+                                             const Request& request, const Instant& at) noexcept {
+  const auto step = buckets_.Update(fingerprint, at.now, [&](std::uint64_t word) {
+    BucketOutcome outcome{.word = 0, .result = StepBucket(limit, word, request, at.now)};
+    outcome.word =
+        WordAfter(word, outcome.result.next.theoretical_arrival, outcome.result.decision, request);
+    return outcome;
+  });
+  return {.decision = step.decision, .charged = step.charged, .receipt = step.receipt};
+}
+
+template <typename WideTable>
+MemoryStore::Taken MemoryStore::ChargeWide(WideTable& table, const Limit& limit,
+                                           std::uint64_t fingerprint, const Request& request,
+                                           const Instant& at) noexcept {
+  const auto locked = table.Lock(fingerprint, at.now);
+  PayloadState state(limit, events_, locked.slot->payload, FreshAt(locked.word));
+  PayloadStep step = state.Do(request, at, Effect::kApply);
+  for (int tries = 0; step.decision.reason == Reason::kOverload && tries < kReclaimTries; ++tries) {
+    ReclaimEvents(at.now);
+    step = state.Do(request, at, Effect::kApply);
+  }
+  table.Unlock(locked, WordAfter(locked.word, step.fresh_at, step.decision, request));
+  return {.decision = step.decision, .charged = step.charged, .receipt = step.receipt};
+}
+
+MemoryStore::Taken MemoryStore::Take(const Limit& limit, std::uint64_t hash, const Request& request,
+                                     const Instant& at) noexcept {
+  const std::uint64_t fingerprint = FingerprintOf(hash, limit);
+  const Room room = RoomFor(limit);
+  if (room == Room::kBuckets) [[likely]]
+    return ChargeBucket(limit, fingerprint, request, at);
+  if (request.verb == Verb::kPeek || (request.verb == Verb::kCheck && request.cost == 0)) {
+    return {.decision = Look(limit, hash, request, at, Knock::kNo)};
+  }
+  return In(room, [&](auto& table) -> Taken {
+    if constexpr (kIsBucketTable<decltype(table)>) {
+      return ChargeBucket(limit, fingerprint, request, at);
+    } else {
+      return ChargeWide(table, limit, fingerprint, request, at);
+    }
+  });
+}
+
+// What a request would be told. Takes nothing and stores nothing, but a knock on a closed door is
+// remembered, so that the key does not give way to others.
+Decision MemoryStore::Look(const Limit& limit, std::uint64_t hash, Request request,
+                           const Instant& at, Knock knock) noexcept {
+  const std::uint64_t fingerprint = FingerprintOf(hash, limit);
+  request.verb = Verb::kPeek;
+  const auto word_after = [&](std::uint64_t word, const Decision& decision) {
+    const bool knocked = knock == Knock::kYes && decision.reason == Reason::kLimited;
+    return knocked ? word | kDeniedBit : word;
+  };
+  return In(RoomFor(limit), [&](auto& table) -> Decision {
+    if constexpr (kIsBucketTable<decltype(table)>) {
+      return table
+          .Update(fingerprint, at.now,
+                  [&](std::uint64_t word) {
+                    BucketOutcome outcome{.word = 0,
+                                          .result = StepBucket(limit, word, request, at.now)};
+                    outcome.word = word_after(word, outcome.result.decision);
+                    return outcome;
+                  })
+          .decision;
+    } else {
+      const auto locked = table.LockIfPresent(fingerprint);
+      if (!locked) {
+        std::array<std::uint64_t, kMaxSubWindows + 2> blank{};
+        return PayloadState(limit, events_, blank.data(), Ticks(0))
+            .Do(request, at, Effect::kDecideOnly)
+            .decision;
+      }
+      PayloadState state(limit, events_, locked->slot->payload, FreshAt(locked->word));
+      const Decision decision = state.Do(request, at, Effect::kDecideOnly).decision;
+      table.Unlock(*locked, word_after(locked->word, decision));
+      return decision;
+    }
+  });
+}
+
+bool MemoryStore::Holds(const Limit& limit, std::uint64_t hash, Ticks now) noexcept {
+  const std::uint64_t fingerprint = FingerprintOf(hash, limit);
+  return In(RoomFor(limit), [&](auto& table) {
+    const auto locked = table.LockIfPresent(fingerprint);
+    if (locked) table.Unlock(*locked, locked->word);
+    return locked && FreshAt(locked->word) > now;
+  });
+}
+
+void MemoryStore::CarryOver(const Limit& limit, std::uint64_t hash, Now now,
+                            const Instant& at) noexcept {
+  const Limit* heir = &limit;
+  for (const Limit* from = limit.predecessor(); from != nullptr; from = from->predecessor()) {
+    if (now.steady >= heir->predecessor_until()) return;
+    heir = from;
+    if (!Holds(*from, hash, at.now)) continue;
+    In(RoomFor(limit), [&](auto& table) { CarryIn(table, *from, limit, hash, at); });
+    return;
+  }
+}
+
+template <typename AnyTable>
+void MemoryStore::CarryIn(AnyTable& table, const Limit& from, const Limit& to, std::uint64_t hash,
+                          const Instant& at) noexcept {
+  // In the order in which groups lock.
+  const std::uint64_t old_key = FingerprintOf(hash, from);
+  const std::uint64_t new_key = FingerprintOf(hash, to);
+  const auto first = table.Lock(std::min(old_key, new_key), at.now);
+  const auto second = table.Lock(std::max(old_key, new_key), at.now);
+  const auto& old_state = old_key < new_key ? first : second;
+  const auto& new_state = old_key < new_key ? second : first;
+
+  std::uint64_t old_word = old_state.word;
+  std::uint64_t new_word = new_state.word;
+  const bool counts = FreshAt(old_word) > at.now;
+  const bool carried_already = FreshAt(new_word) > at.now;
+  if (counts && !carried_already) {
+    if constexpr (kIsBucketTable<AnyTable>) {
+      new_word = MakeWord(CarryBucket(from, to, {.theoretical_arrival = FreshAt(old_word)}, at.now)
+                              .theoretical_arrival);
+    } else {
+      // Swapped rather than copied: each payload goes on having one owner.
+      std::swap_ranges(std::begin(old_state.slot->payload), std::end(old_state.slot->payload),
+                       std::begin(new_state.slot->payload));
+      PayloadState state(from, events_, new_state.slot->payload, FreshAt(old_word));
+      new_word = MakeWord(state.CarryTo(to));
+    }
+    old_word = 0;
+  }
+  table.Unlock(old_state, old_word);
+  table.Unlock(new_state, new_word);
+}
+
+void MemoryStore::ReclaimEvents(Ticks now) noexcept {
+  constexpr std::size_t kLines = 64;
+  const auto give_up = [&](auto&& may_go) {
+    const std::size_t before = events_.chunks_in_use();
+    logs_.VisitSome(kLines, [&](const auto& locked) {
+      std::uint64_t word = locked.word;
+      if (may_go(word)) {
+        if (FreshAt(word) > now) evicted_logs_.Add();
+        events_.GiveBackLog(locked.slot->payload);
+        word = 0;
+      }
+      logs_.Unlock(locked, word);
+    });
+    return events_.chunks_in_use() < before;
+  };
+  if (give_up([&](std::uint64_t word) { return FreshAt(word) <= now; })) return;
+  if (give_up([](std::uint64_t word) { return !IsDenied(word); })) return;
+  give_up([](std::uint64_t) { return true; });
+}
+
+Decision MemoryStore::Decide(const Charge& charge, Now now) noexcept {
+  const Limit& limit = *charge.limit;
+  if (limit.kind() != LimitKind::kCounted) [[unlikely]] {
+    Decision decision = DecideUncounted(limit, charge.cost);
+    decision.rule = charge.rule;
+    return decision;
+  }
+  if (limit.algorithm() == Algorithm::kConcurrency) [[unlikely]] {
+    Decision decision;
+    Group group{.charges = {&charge, 1}, .decisions = {&decision, 1}};
+    DecideGroup(group, now);
+    return group.decision;
+  }
+  const Instant at = timeline_.At(now);
+  if (limit.predecessor() != nullptr) [[unlikely]]
+    CarryOver(limit, charge.hash, now, at);
+  Decision decision = Take(limit, charge.hash, RequestOf(charge), at).decision;
+  decision.rule = charge.rule;
+  return decision;
+}
+
+void MemoryStore::Prefetch(const Charge& charge) noexcept {
+  const Limit& limit = *charge.limit;
+  In(RoomFor(limit), [&](auto& table) { table.Prefetch(FingerprintOf(charge.hash, limit)); });
+}
+
+void MemoryStore::DecideEach(std::span<const Charge> charges, Now now,
+                             std::span<Decision> decisions) noexcept {
+  for (std::size_t done = 0; done < charges.size(); done += kPrefetched) {
+    const auto batch = charges.subspan(done, std::min(kPrefetched, charges.size() - done));
+    for (const Charge& charge : batch) Prefetch(charge);
+    for (std::size_t i = 0; i < batch.size(); ++i) decisions[done + i] = Decide(batch[i], now);
+  }
+}
+
+void MemoryStore::Submit(std::span<Group> groups, Now now, Completion& completion) noexcept {
+  for (std::size_t done = 0; done < groups.size(); done += kPrefetched) {
+    const auto batch = groups.subspan(done, std::min(kPrefetched, groups.size() - done));
+    for (const Group& group : batch) {
+      for (const Charge& charge : group.charges) Prefetch(charge);
+    }
+    for (Group& group : batch) {
+      Decide(group, now);
+      completion.OnDecided(group);
+    }
+  }
+}
+
+MemoryStoreStats MemoryStore::Stats() const noexcept {
+  MemoryStoreStats stats;
+  stats.bytes = budget_.used();
+  stats.reservations = reservations_.size();
+  stats.evicted_live = evicted_logs_.Value();
+  const auto add = [&](const auto& table) {
+    stats.entries += table.entries();
+    stats.evicted_live += table.counters().evicted_live.Value();
+    stats.evicted_denied += table.counters().evicted_denied.Value();
+    stats.growths += table.counters().growths.Value();
+  };
+  add(buckets_);
+  add(windows_);
+  add(logs_);
+  add(short_strict_);
+  add(long_strict_);
+  return stats;
+}
+
+}  // namespace weir

@@ -1,0 +1,161 @@
+// The store in this process's memory.
+//
+// State lives in tables by width: a bucket is the slot's own word and is charged without a lock;
+// windows and logs carry a payload and change under their slot's lock. All of it is held under
+// one cap in bytes; at the cap, entries give way as Table describes.
+//
+// A group locks its keys in one order for all threads, decides every charge, and only then writes.
+// A group that some key denies already is answered before anything is locked, and leaves nothing
+// behind.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <type_traits>
+
+#include "algorithm/leaky_bucket.h"
+#include "algorithm/token_bucket.h"
+#include "base/hash.h"
+#include "base/ticks.h"
+#include "store/memory/event_pool.h"
+#include "store/memory/pages.h"
+#include "store/memory/reservations.h"
+#include "store/memory/table.h"
+#include "store/store.h"
+
+namespace weir {
+
+struct MemoryStoreOptions {
+  // The most bytes that entries may take. At least kMinCapBytes.
+  std::size_t cap_bytes = std::size_t{256} << 20;
+
+  // Room for so many bucket keys is made at once; a table grows by itself all the same.
+  std::size_t expected_keys = 0;
+
+  // Reservations and leases that may be open at a time.
+  std::size_t max_reservations = 65'536;
+
+  HashKind hash = HashKind::kXxh3;
+  std::uint64_t hash_seed = 0;  // 0: a random secret.
+};
+
+inline constexpr std::size_t kMinCapBytes = std::size_t{2} << 20;
+
+struct MemoryStoreStats {
+  std::size_t bytes = 0;
+  std::size_t entries = 0;
+  std::uint64_t evicted_live = 0;
+  std::uint64_t evicted_denied = 0;
+  std::uint64_t growths = 0;
+  std::size_t reservations = 0;
+};
+
+// Thread-safe.
+class MemoryStore final : public Store {
+ public:
+  MemoryStore(const MemoryStoreOptions& options, Now start);
+
+  std::uint64_t Hash(std::string_view key) const noexcept override { return hasher_(key); }
+  void Submit(std::span<Group> groups, Now now, Completion& completion) noexcept override;
+
+  // One charge by itself, or one group: the same without the ceremony.
+  Decision Decide(const Charge& charge, Now now) noexcept;
+  void Decide(Group& group, Now now) noexcept;
+  // Several charges, each by itself; their memory is fetched in parallel.
+  void DecideEach(std::span<const Charge> charges, Now now, std::span<Decision> decisions) noexcept;
+
+  MemoryStoreStats Stats() const noexcept;
+
+ private:
+  enum class Room : std::uint8_t { kBuckets, kWindows, kLogs, kShortStrict, kLongStrict };
+  enum class Knock : bool { kNo, kYes };
+  class LockedGroup;
+
+  // What came of a charge.
+  struct Taken {
+    Decision decision;
+    std::int64_t charged = 0;
+    Ticks receipt{0};
+  };
+
+  static Room RoomFor(const Limit& limit) noexcept;
+  static std::uint64_t FingerprintOf(std::uint64_t hash, const Limit& limit) noexcept;
+  // Runs `visit(table)` on the table of a room.
+  template <typename Visit>
+  decltype(auto) In(Room room, Visit&& visit) noexcept {
+    switch (room) {
+      case Room::kBuckets:
+        return visit(buckets_);
+      case Room::kWindows:
+        return visit(windows_);
+      case Room::kLogs:
+        return visit(logs_);
+      case Room::kShortStrict:
+        return visit(short_strict_);
+      default:
+        return visit(long_strict_);
+    }
+  }
+  template <typename AnyTable>
+  static constexpr bool kIsBucketTable = std::is_same_v<std::remove_cvref_t<AnyTable>, Table<0>>;
+
+  // How often a log that finds no memory makes others give theirs up before it says so.
+  static constexpr int kReclaimTries = 4;
+
+  static Request RequestOf(const Charge& charge) noexcept;
+  // `unlimited` and `deny` count nothing.
+  static Decision DecideUncounted(const Limit& limit, std::int64_t cost) noexcept;
+  static Step<BucketState> StepBucket(const Limit& limit, std::uint64_t word,
+                                      const Request& request, Ticks now) noexcept {
+    const BucketState state{.theoretical_arrival = FreshAt(word)};
+    if (limit.spec().queue) return StepLeakyQueue(limit, state, request, now);
+    return StepTokenBucket(limit, state, request, now);
+  }
+  // The word after a step: a denial leaves it as it was but for the mark that keeps it from
+  // giving way to others, and an admission takes the mark off.
+  static std::uint64_t WordAfter(std::uint64_t word, Ticks fresh_at, const Decision& decision,
+                                 const Request& request) noexcept {
+    if (decision.allowed) return FreshAt(word) == fresh_at ? word : MakeWord(fresh_at);
+    return Takes(request) && decision.reason == Reason::kLimited ? word | kDeniedBit : word;
+  }
+
+  Taken Take(const Limit& limit, std::uint64_t hash, const Request& request,
+             const Instant& at) noexcept;
+  Taken ChargeBucket(const Limit& limit, std::uint64_t fingerprint, const Request& request,
+                     const Instant& at) noexcept;
+  template <typename WideTable>
+  Taken ChargeWide(WideTable& table, const Limit& limit, std::uint64_t fingerprint,
+                   const Request& request, const Instant& at) noexcept;
+  Decision Look(const Limit& limit, std::uint64_t hash, Request request, const Instant& at,
+                Knock knock) noexcept;
+  void Prefetch(const Charge& charge) noexcept;
+
+  // Moves what the limit's predecessors counted for the key over to the limit itself.
+  void CarryOver(const Limit& limit, std::uint64_t hash, Now now, const Instant& at) noexcept;
+  template <typename AnyTable>
+  void CarryIn(AnyTable& table, const Limit& from, const Limit& to, std::uint64_t hash,
+               const Instant& at) noexcept;
+  bool Holds(const Limit& limit, std::uint64_t hash, Ticks now) noexcept;
+
+  void DecideGroup(Group& group, Now now) noexcept;
+  static void Answer(Group& group) noexcept;
+  bool SomeDeny(Group& group, const Instant& at) noexcept;
+  void SettleGroup(Group& group, Now now) noexcept;
+
+  // Frees chunks for event logs by giving up other logs, the least harmful first.
+  void ReclaimEvents(Ticks now) noexcept;
+
+  KeyHasher hasher_;
+  Timeline timeline_;
+  ByteBudget budget_;
+  EventPool events_;
+  Table<0> buckets_;
+  Table<2> windows_;
+  Table<2> logs_;
+  Table<14> short_strict_;
+  Table<62> long_strict_;
+  Reservations reservations_;
+  Counter evicted_logs_;
+};
+
+}  // namespace weir

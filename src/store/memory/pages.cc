@@ -1,0 +1,58 @@
+#include "store/memory/pages.h"
+
+#include <sys/mman.h>
+
+#include <utility>
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kPageBytes = 4096;
+
+}  // namespace
+
+bool ByteBudget::TryTake(std::size_t bytes, std::size_t spare) noexcept {
+  std::size_t used = used_.load(std::memory_order_relaxed);
+  do {
+    if (bytes > cap_ || spare > cap_ - bytes || used > cap_ - bytes - spare) return false;
+  } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
+  return true;
+}
+
+void ByteBudget::GiveBack(std::size_t bytes) noexcept {
+  used_.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
+std::size_t ByteBudget::left() const noexcept {
+  const std::size_t taken = used();
+  return taken < cap_ ? cap_ - taken : 0;
+}
+
+Pages::Pages(std::size_t bytes) noexcept {
+  void* mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED) return;
+  data_ = static_cast<std::byte*>(mapped);
+  size_ = bytes;
+}
+
+Pages::Pages(Pages&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+Pages& Pages::operator=(Pages&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+Pages::~Pages() {
+  if (data_ != nullptr) munmap(data_, size_);
+}
+
+void Pages::Discard(std::size_t from, std::size_t to) noexcept {
+  from = (from + kPageBytes - 1) / kPageBytes * kPageBytes;
+  to = to / kPageBytes * kPageBytes;
+  if (from < to) madvise(data_ + from, to - from, MADV_DONTNEED);
+}
+
+}  // namespace weir

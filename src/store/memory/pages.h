@@ -1,0 +1,49 @@
+// Memory straight from the system, page by page: zeroed, untouched pages cost nothing, and pages
+// can be given back while the addresses stay good.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+namespace weir {
+
+// The bytes that all parts of one store may use together. Thread-safe.
+class ByteBudget {
+ public:
+  explicit ByteBudget(std::size_t cap) noexcept : cap_(cap) {}
+
+  // Takes `bytes` if they leave `spare` for others; otherwise takes nothing.
+  bool TryTake(std::size_t bytes, std::size_t spare = 0) noexcept;
+  void GiveBack(std::size_t bytes) noexcept;
+
+  std::size_t cap() const noexcept { return cap_; }
+  std::size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
+  std::size_t left() const noexcept;
+
+ private:
+  const std::size_t cap_;
+  std::atomic<std::size_t> used_{0};
+};
+
+// A range of addresses. Only what was touched and not discarded is resident.
+class Pages {
+ public:
+  Pages() = default;
+  // Check `data()` for null: the system may refuse.
+  explicit Pages(std::size_t bytes) noexcept;
+  Pages(Pages&& other) noexcept;
+  Pages& operator=(Pages&& other) noexcept;
+  ~Pages();
+
+  std::byte* data() const noexcept { return data_; }
+  std::size_t size() const noexcept { return size_; }
+
+  // Gives back the whole pages within [from, to); they read as zero from then on.
+  void Discard(std::size_t from, std::size_t to) noexcept;
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace weir

@@ -1,0 +1,49 @@
+// How the states of windows and logs lie in a slot's payload, and the step on them.
+//
+//   fixed window     | count | end |
+//   sliding window   | previous | current |                the current window's end: fresh_at - W
+//   strict window    | end | count of the current sub-window | the one before | ... |
+//   log, concurrency   two words, see EventPool
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "algorithm/sliding_log.h"
+#include "algorithm/step.h"
+#include "store/memory/event_pool.h"
+
+namespace weir {
+
+struct PayloadStep {
+  Decision decision;
+  std::int64_t charged = 0;
+  Ticks receipt{0};
+  Ticks fresh_at{0};
+};
+
+// The state of one key while its slot is locked. `fresh_at` is the one kept in the slot's word.
+// A step that only decides may be followed by one that applies, and is then certain to succeed.
+class PayloadState {
+ public:
+  PayloadState(const Limit& limit, EventPool& pool, std::uint64_t* payload,
+               Ticks fresh_at) noexcept;
+
+  PayloadStep Do(const Request& request, const Instant& at, Effect effect) noexcept;
+
+  // Goes on under `to` with what was counted so far; returns the new fresh_at.
+  Ticks CarryTo(const Limit& to) noexcept;
+
+ private:
+  PayloadStep DoFixed(const Request& request, const Instant& at, Effect effect) noexcept;
+  PayloadStep DoSliding(const Request& request, const Instant& at, Effect effect) noexcept;
+  PayloadStep DoStrict(const Request& request, const Instant& at, Effect effect) noexcept;
+  PayloadStep DoLog(const Request& request, const Instant& at, Effect effect) noexcept;
+
+  const Limit& limit_;
+  std::uint64_t* payload_;
+  Ticks fresh_at_;
+  std::optional<ChunkedLog> log_;
+};
+
+}  // namespace weir

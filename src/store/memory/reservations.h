@@ -1,0 +1,72 @@
+// What was taken under a reservation, by its id, until it is settled or expires. A bounded table:
+// a client that reserves and never comes back cannot fill the memory.
+//
+//   id:   | generation 32 | record number + 1, 32 |        a settled id never comes true again
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include <weir/decision.h>
+#include <weir/limit.h>
+
+#include "base/ticks.h"
+
+namespace weir {
+
+// One charge of a reservation.
+struct Reserved {
+  std::uint64_t hash;
+  Limit limit;
+  std::int64_t cost;  // What was really taken.
+  Ticks receipt;
+};
+
+// Thread-safe. Records are used again with the memory they have, so that in the long run opening
+// one allocates nothing.
+class Reservations {
+ public:
+  explicit Reservations(std::size_t capacity);
+
+  // An id for a reservation that expires at `until`, or kNone when the table is full.
+  ReservationId Open(Ticks until, Ticks now) noexcept;
+  // For whoever opened it, before anybody else knows the id.
+  void Add(ReservationId id, const Reserved& charge) noexcept;
+
+  // Removes the reservation, then hands each of its charges to `settle`. False if there is none:
+  // it was settled before, has expired, or never was.
+  template <typename Settle>
+  bool Take(ReservationId id, Ticks now, Settle&& settle) noexcept {
+    Record* record = Remove(id, now);
+    if (record == nullptr) return false;
+    for (const Reserved& charge : record->charges) settle(charge);
+    Recycle(*record);
+    return true;
+  }
+
+  std::size_t size() const noexcept;
+
+ private:
+  struct Record {
+    std::uint32_t number = 0;
+    std::uint32_t generation = 0;
+    bool open = false;
+    Ticks until{0};
+    std::vector<Reserved> charges{};
+  };
+
+  Record* Find(ReservationId id) noexcept;
+  Record* Remove(ReservationId id, Ticks now) noexcept;
+  void Recycle(Record& record) noexcept;
+  void SweepSome(Ticks now) noexcept;
+
+  const std::size_t capacity_;
+  mutable std::mutex mutex_;
+  std::vector<Record> records_;  // Never moves: room for all is set aside at the start.
+  std::vector<std::uint32_t> free_;
+  std::size_t sweep_next_ = 0;
+  std::size_t open_ = 0;
+};
+
+}  // namespace weir

@@ -1,0 +1,125 @@
+// The unit of the memory table, and its atomics.
+//
+//   Slot:   | fingerprint 64 | word 64 | payload ... |          16-byte aligned
+//   word:   | fresh_at 62 (ticks) | denied 1 | locked 1 |
+//   line:   four slots in a row; a 16-byte slot makes it one cache line
+//
+// Fingerprint 0 is a slot that was never used. A slot whose fresh_at has passed is free whatever
+// limit it was under. Fingerprint and word always change together, by one 16-byte
+// compare-and-swap, so a thread that was overtaken can never charge a slot that meanwhile belongs
+// to somebody else. The payload belongs to whoever set `locked`.
+#pragma once
+
+#include <emmintrin.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <thread>
+
+#include "base/ticks.h"
+
+#if defined(__SANITIZE_THREAD__)
+#define WEIR_THREAD_SANITIZER
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WEIR_THREAD_SANITIZER
+#endif
+#endif
+
+namespace weir {
+
+struct alignas(16) SlotHead {
+  std::uint64_t fingerprint = 0;
+  std::uint64_t word = 0;
+
+  friend bool operator==(const SlotHead&, const SlotHead&) = default;
+};
+
+inline constexpr std::uint64_t kLockedBit = 1;
+inline constexpr std::uint64_t kDeniedBit = 2;
+inline constexpr int kFlagBits = 2;
+
+constexpr std::uint64_t MakeWord(Ticks fresh_at) noexcept {
+  return static_cast<std::uint64_t>(fresh_at.count()) << kFlagBits;
+}
+constexpr Ticks FreshAt(std::uint64_t word) noexcept {
+  return Ticks(static_cast<std::int64_t>(word >> kFlagBits));
+}
+constexpr bool IsLocked(std::uint64_t word) noexcept { return (word & kLockedBit) != 0; }
+constexpr bool IsDenied(std::uint64_t word) noexcept { return (word & kDeniedBit) != 0; }
+
+template <std::size_t kPayloadWords>
+struct Slot : SlotHead {
+  std::uint64_t payload[kPayloadWords];
+};
+template <>
+struct Slot<0> : SlotHead {};
+
+inline constexpr std::size_t kSlotsPerLine = 4;
+
+// The real atomics. A test brings its own, to choose who goes next at every step.
+struct HardwareAtomics {
+  template <typename T>
+  using Atomic = std::atomic<T>;
+
+  static std::uint64_t LoadFingerprint(const SlotHead& slot) noexcept {
+    return __atomic_load_n(&slot.fingerprint, __ATOMIC_ACQUIRE);
+  }
+
+  // Both halves as of one instant. An aligned 16-byte load is one access on every x86-64 with AVX
+  // (both vendors promise it); the built-in would take a lock or write.
+  static SlotHead Load(const SlotHead& slot) noexcept {
+#ifdef WEIR_THREAD_SANITIZER  // It does not see vector loads.
+    return Unpack(__atomic_load_n(reinterpret_cast<const Wide*>(&slot), __ATOMIC_ACQUIRE));
+#else
+    const __m128i both = _mm_load_si128(reinterpret_cast<const __m128i*>(&slot));
+    std::atomic_signal_fence(std::memory_order_acquire);
+    const auto high = _mm_unpackhi_epi64(both, both);
+    return {static_cast<std::uint64_t>(_mm_cvtsi128_si64(both)),
+            static_cast<std::uint64_t>(_mm_cvtsi128_si64(high))};
+#endif
+  }
+
+  static bool CompareExchange(SlotHead& slot, SlotHead expected, SlotHead desired) noexcept {
+    return __sync_bool_compare_and_swap(reinterpret_cast<Wide*>(&slot), Pack(expected),
+                                        Pack(desired));
+  }
+
+  // For the holder of the slot's lock, or of a line nobody else can reach.
+  static void Store(SlotHead& slot, SlotHead value) noexcept {
+    __atomic_store_n(&slot.fingerprint, value.fingerprint, __ATOMIC_RELEASE);
+    __atomic_store_n(&slot.word, value.word, __ATOMIC_RELEASE);
+  }
+  static void StoreWord(SlotHead& slot, std::uint64_t word) noexcept {
+    __atomic_store_n(&slot.word, word, __ATOMIC_RELEASE);
+  }
+
+  static std::uint8_t LoadByte(const std::uint8_t& byte) noexcept {
+    return __atomic_load_n(&byte, __ATOMIC_RELAXED);
+  }
+  static void StoreByte(std::uint8_t& byte, std::uint8_t value) noexcept {
+    __atomic_store_n(&byte, value, __ATOMIC_RELAXED);
+  }
+
+  // Called while waiting for another thread, with how often so far: spin first, then let it run.
+  static void Pause(unsigned times) noexcept {
+    if (times < 64) {
+      _mm_pause();
+    } else {
+      std::this_thread::yield();
+    }
+  }
+
+ private:
+  __extension__ using Wide = unsigned __int128;
+
+  static constexpr Wide Pack(SlotHead head) noexcept {
+    return static_cast<Wide>(head.word) << 64 | head.fingerprint;
+  }
+  static constexpr SlotHead Unpack(Wide wide) noexcept {
+    return {static_cast<std::uint64_t>(wide), static_cast<std::uint64_t>(wide >> 64)};
+  }
+};
+
+}  // namespace weir

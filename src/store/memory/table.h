@@ -1,0 +1,229 @@
+// A concurrent hash table from fingerprints to small states, made for rate limits: an entry whose
+// time has passed is as good as absent, so entries are never deleted, only taken over.
+//
+// Lines of four slots; a key's home line is its fingerprint times the number of lines (the high
+// half), so order is kept when the number changes. A key lives in its home line or in the first
+// one after it that had room. A line that ever was full stays full (slots change owner but never
+// become unused), so a search may stop at a line with an unused slot; beside the lines stands, for
+// each of them, how far away the furthest of its keys was ever put, and there it stops too.
+//
+// - A hit takes no lock: it compares fingerprints and swaps the 16 bytes of one slot.
+// - A miss takes the lock of the key's stripe, looks again, and takes over the first unused or
+//   past slot. The stripe is a range of fingerprints: the same key always meets the same lock.
+// - Growth makes a larger array and moves lines in order, a few at every insertion. Lines below
+//   the frontier have moved. Moving a line takes the stripes of every key that may live in it.
+// - At the byte budget no array grows any more: a newcomer takes the place of an entry of its
+//   first two lines, of one that is not being denied if there is one, the soonest fresh first.
+//
+// Old arrays give their memory back but keep their addresses until the table ends: a thread that
+// was overtaken reads zeros there, and looks again.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "base/ticks.h"
+#include "store/memory/pages.h"
+#include "store/memory/slot.h"
+#include "telemetry/counter.h"
+
+namespace weir {
+
+struct TableOptions {
+  std::size_t first_lines = 256;
+
+  // What growth must leave of the budget for others.
+  std::size_t spare_bytes = 0;
+
+  // An entry is taken over only when its time has been past for this long: another thread may
+  // still be deciding on an older reading of the clock, for which the entry counts.
+  Ticks grace = ToTicks(std::chrono::milliseconds(10));
+
+  // Called with the payload of an entry that is given up, while its slot is locked.
+  void (*release)(void* context, std::uint64_t* payload) = nullptr;
+  void* release_context = nullptr;
+};
+
+struct TableCounters {
+  Counter evicted_live;    // Entries that gave way though their time had not passed,
+  Counter evicted_denied;  // and those among a key's neighbours that were even being denied.
+  Counter growths;
+};
+
+template <std::size_t kPayloadWords, typename Atomics = HardwareAtomics>
+class Table {
+ public:
+  using TableSlot = Slot<kPayloadWords>;
+
+  // A slot whose lock the caller holds, so that nobody else touches it and growth leaves it where
+  // it is. Give it back with Unlock.
+  struct Locked {
+    TableSlot* slot;
+    std::uint64_t word;  // As found, without the lock bit; 0 if the key was absent.
+    bool absent;         // The key was not there; the payload is all zeros.
+  };
+
+  Table(ByteBudget& budget, TableOptions options) noexcept;
+  ~Table();
+  Table(const Table&) = delete;
+  Table& operator=(const Table&) = delete;
+
+  // Brings the key's home line into the cache.
+  void Prefetch(std::uint64_t fingerprint) const noexcept;
+
+  // Runs `step(word) -> {.word, .result}` on the key's word (0 if absent) until nobody interferes,
+  // stores the word it returned, and returns the result. For tables without payload: takes no
+  // lock unless the key is absent. An absent key whose word is already past is not stored.
+  template <typename StepFunction>
+  auto Update(std::uint64_t fingerprint, Ticks now, StepFunction&& step) noexcept;
+
+  // Locks the key's slot, taking one over if the key is absent.
+  Locked Lock(std::uint64_t fingerprint, Ticks now) noexcept;
+  // Locks the key's slot if the key is present.
+  std::optional<Locked> LockIfPresent(std::uint64_t fingerprint) noexcept;
+  void Unlock(const Locked& locked, std::uint64_t word) noexcept;
+
+  // Locks and hands over, one after the other, up to `lines` lines of entries from where the last
+  // call stopped: for whoever looks for entries to give up. `visit(Locked)` must unlock.
+  template <typename Visitor>
+  void VisitSome(std::size_t lines, Visitor&& visit) noexcept;
+
+  // Past ones included.
+  std::size_t entries() const noexcept { return used_slots_.load(std::memory_order_relaxed); }
+  std::size_t bytes() const noexcept { return view_.load()->current.bytes(); }
+  const TableCounters& counters() const noexcept { return counters_; }
+
+  static constexpr std::size_t kLineBytes = kSlotsPerLine * sizeof(TableSlot);
+  // How many lines after its home a key may live. Runs of full lines this long do not come about
+  // below the load at which a table grows.
+  static constexpr std::size_t kMaxReach = 128;
+
+ private:
+  template <typename T>
+  using Atomic = typename Atomics::template Atomic<T>;
+
+  struct Array {
+    TableSlot* slots = nullptr;
+    std::uint8_t* reach = nullptr;  // By home line.
+    std::uint64_t lines = 0;
+
+    std::uint64_t HomeOf(std::uint64_t fingerprint) const noexcept {
+      __extension__ using Wide = unsigned __int128;
+      return static_cast<std::uint64_t>(static_cast<Wide>(fingerprint) * lines >> 64);
+    }
+    TableSlot* Line(std::uint64_t line) const noexcept { return slots + line * kSlotsPerLine; }
+    std::uint64_t physical_lines() const noexcept { return lines + kMaxReach; }
+    std::size_t slot_bytes() const noexcept { return physical_lines() * kLineBytes; }
+    std::size_t bytes() const noexcept { return slot_bytes() + lines; }
+  };
+
+  // What a thread needs to find a key. Views are immutable but for the frontier, and live as long
+  // as the table.
+  struct View {
+    Array current;
+    Array old;                          // No lines unless growing.
+    Atomic<std::uint64_t> frontier{0};  // Lines of `old` that have moved.
+  };
+
+  // The lock of one stripe, or the driver's seat: a flag, spun on.
+  class FlagLock {
+   public:
+    explicit FlagLock(Atomic<bool>& flag) noexcept : flag_(flag) {}
+    FlagLock(const FlagLock&) = delete;
+    FlagLock& operator=(const FlagLock&) = delete;
+    ~FlagLock() { Release(); }
+
+    bool TryTake() noexcept {
+      held_ = !flag_.load(std::memory_order_relaxed) &&
+              !flag_.exchange(true, std::memory_order_acquire);
+      return held_;
+    }
+    void Take() noexcept {
+      for (unsigned spins = 0; !TryTake(); ++spins) Atomics::Pause(spins);
+    }
+    void Release() noexcept {
+      if (std::exchange(held_, false)) flag_.store(false, std::memory_order_release);
+    }
+
+   private:
+    Atomic<bool>& flag_;
+    bool held_ = false;
+  };
+
+  // Null if the key is not there. FindIn leaves out the lines below `frontier`.
+  TableSlot* FindIn(const Array& array, std::uint64_t frontier,
+                    std::uint64_t fingerprint) const noexcept;
+  TableSlot* FindBeyondHome(const Array& array, std::uint64_t home, std::uint64_t frontier,
+                            std::uint64_t fingerprint) const noexcept;
+  TableSlot* Find(const View& view, std::uint64_t fingerprint) const noexcept;
+  TableSlot* FindWhileGrowing(const View& view, std::uint64_t fingerprint) const noexcept;
+
+  // Under the key's stripe lock: take over a slot for `head`. Null: somebody is in the way; let go
+  // of the stripe and try again.
+  TableSlot* TakeOver(View& view, SlotHead head, Ticks now) noexcept;
+  TableSlot* TakeFree(const Array& array, SlotHead head, Ticks now) noexcept;
+  TableSlot* Evict(const Array& array, SlotHead head) noexcept;
+  // Swaps `head` into the slot, and rids the payload of its previous owner.
+  bool Replace(TableSlot& slot, SlotHead expected, SlotHead head) noexcept;
+  void RaiseReach(const Array& array, std::uint64_t home, const TableSlot* slot) noexcept;
+  bool IsPast(SlotHead head, Ticks now) const noexcept;
+
+  struct LineMatch {
+    unsigned match;   // Which slots hold the key: at most one.
+    unsigned unused;  // Which were never used.
+  };
+  static LineMatch MatchLine(const TableSlot* line, std::uint64_t fingerprint) noexcept;
+
+  struct Miss {
+    TableSlot* found;     // The key was there after all,
+    TableSlot* inserted;  // or it is now.
+  };
+  // Looks again under the stripe's lock, and inserts `head` unless it has no fingerprint.
+  Miss FindOrInsert(std::uint64_t fingerprint, SlotHead head, Ticks now) noexcept;
+
+  static std::size_t StripeOf(std::uint64_t fingerprint) noexcept {
+    return fingerprint >> (64 - kStripeBits);
+  }
+
+  // Growth. All but the first two are for the holder of `driver_`.
+  void GrowIfFull(Ticks now) noexcept;
+  bool StartGrowth() noexcept;
+  void MoveSome(Ticks now) noexcept;
+  bool MoveLine(View& view, std::uint64_t line, Ticks now) noexcept;
+  bool LockLine(TableSlot* line) noexcept;
+  std::uint64_t LinesAfterGrowth(const Array& array) const noexcept;
+  bool MostlyPast(const Array& array, Ticks now) const noexcept;
+  Array MapArray(std::uint64_t lines) noexcept;
+  View& PublishView(Array current, Array old) noexcept;
+  void UpdateGrowAt(const Array& array) noexcept;
+  std::pair<std::size_t, std::size_t> StripesOf(const Array& array, std::uint64_t first_line,
+                                                std::uint64_t last_line) const noexcept;
+
+  static constexpr int kStripeBits = 10;
+  static constexpr std::size_t kStripes = std::size_t{1} << kStripeBits;
+  static constexpr std::size_t kMaxArrays = 96;
+  static constexpr std::size_t kLinesMovedAtOnce = 8;
+
+  ByteBudget& budget_;
+  const TableOptions options_;
+  Atomic<View*> view_;
+  Atomic<std::size_t> used_slots_{0};
+  Atomic<std::size_t> grow_at_;  // How many used slots call for a look at growth.
+  std::array<Atomic<bool>, kStripes> stripes_{};
+
+  Atomic<bool> driver_{false};  // Held by the one thread that starts or drives growth.
+  std::size_t arrays_ = 0;
+  std::size_t views_made_ = 0;
+  std::size_t discarded_bytes_ = 0;  // Of the old array.
+  Atomic<std::uint64_t> next_visited_line_{0};
+  std::array<Pages, kMaxArrays> pages_;
+  std::array<View, 2 * kMaxArrays> views_;
+  TableCounters counters_;
+};
+
+}  // namespace weir
+
+#include "store/memory/table_growth.h"
+#include "store/memory/table_lookup.h"

@@ -1,0 +1,211 @@
+// The part of Table that grows it. Included by table.h.
+#pragma once
+
+namespace weir {
+
+template <std::size_t kPayloadWords, typename Atomics>
+Table<kPayloadWords, Atomics>::Table(ByteBudget& budget, TableOptions options) noexcept
+    : budget_(budget), options_(options), view_(nullptr), grow_at_(0) {
+  // The first array is taken whatever the budget says: a store without a line could not decide.
+  const Array first = MapArray(std::max<std::size_t>(1, options.first_lines));
+  if (!budget_.TryTake(first.bytes())) std::ignore = budget_.TryTake(0);
+  PublishView(first, {});
+  UpdateGrowAt(first);
+}
+
+template <std::size_t kPayloadWords, typename Atomics>
+Table<kPayloadWords, Atomics>::~Table() = default;
+
+template <std::size_t kPayloadWords, typename Atomics>
+auto Table<kPayloadWords, Atomics>::MapArray(std::uint64_t lines) noexcept -> Array {
+  Array array{.slots = nullptr, .reach = nullptr, .lines = lines};
+  Pages pages(array.bytes());
+  if (pages.data() == nullptr) return {};
+  array.slots = reinterpret_cast<TableSlot*>(pages.data());
+  array.reach = reinterpret_cast<std::uint8_t*>(pages.data() + array.slot_bytes());
+  pages_[arrays_++] = std::move(pages);
+  return array;
+}
+
+template <std::size_t kPayloadWords, typename Atomics>
+auto Table<kPayloadWords, Atomics>::PublishView(Array current, Array old) noexcept -> View& {
+  View& view = views_[views_made_++];
+  view.current = current;
+  view.old = old;
+  view_.store(&view, std::memory_order_release);
+  return view;
+}
+
+template <std::size_t kPayloadWords, typename Atomics>
+void Table<kPayloadWords, Atomics>::UpdateGrowAt(const Array& array) noexcept {
+  grow_at_.store(array.lines * kSlotsPerLine * 18 / 25,  // 72 %
+                 std::memory_order_relaxed);
+}
+
+// Doubles while small, then by a quarter, so that no more than a quarter is ever empty for want
+// of a finer step; by less when the budget has no more.
+template <std::size_t kPayloadWords, typename Atomics>
+std::uint64_t Table<kPayloadWords, Atomics>::LinesAfterGrowth(const Array& array) const noexcept {
+  constexpr std::uint64_t kSmall = 4 * 1024 * 1024 / kLineBytes;
+  const std::uint64_t wished = array.lines < kSmall ? array.lines : array.lines / 4;
+  const std::size_t left = budget_.left();
+  const std::size_t usable = left > options_.spare_bytes ? left - options_.spare_bytes : 0;
+  const std::uint64_t extra = std::min<std::uint64_t>(wished, usable / (kLineBytes + 1));
+  if (extra < std::max<std::uint64_t>(1, array.lines / 16)) return 0;  // Not worth a move.
+  return array.lines + extra;
+}
+
+template <std::size_t kPayloadWords, typename Atomics>
+bool Table<kPayloadWords, Atomics>::StartGrowth() noexcept {
+  const View* seen = view_.load(std::memory_order_acquire);
+  if (LinesAfterGrowth(seen->current) == 0) return false;
+  FlagLock driver(driver_);
+  if (!driver.TryTake()) return false;
+  const View& view = *view_.load(std::memory_order_acquire);
+  if (view.old.lines != 0) return true;
+  const Array old = view.current;
+  const std::uint64_t lines = LinesAfterGrowth(old);
+  if (lines == 0 || arrays_ == kMaxArrays) return false;
+  const std::size_t extra = (lines - old.lines) * (kLineBytes + 1);
+  if (!budget_.TryTake(extra, options_.spare_bytes)) return false;
+  const Array current = MapArray(lines);
+  if (current.slots == nullptr) {
+    budget_.GiveBack(extra);
+    return false;
+  }
+  discarded_bytes_ = 0;
+  PublishView(current, old);
+  UpdateGrowAt(current);
+  counters_.growths.Add();
+  return true;
+}
+
+template <std::size_t kPayloadWords, typename Atomics>
+void Table<kPayloadWords, Atomics>::GrowIfFull(Ticks now) noexcept {
+  const View& view = *view_.load(std::memory_order_acquire);
+  if (view.old.lines != 0) {
+    MoveSome(now);
+    return;
+  }
+  const std::size_t used = used_slots_.load(std::memory_order_relaxed);
+  if (used < grow_at_.load(std::memory_order_relaxed)) return;
+  // Look again only after some more have come, whatever the outcome.
+  grow_at_.store(used + view.current.lines / 8 + 1, std::memory_order_relaxed);
+  if (!MostlyPast(view.current, now)) StartGrowth();
+}
+
+// Samples lines: with a quarter of the entries past, newcomers find room without growth.
+template <std::size_t kPayloadWords, typename Atomics>
+bool Table<kPayloadWords, Atomics>::MostlyPast(const Array& array, Ticks now) const noexcept {
+  constexpr std::uint64_t kSamples = 64;
+  const std::uint64_t stride = std::max<std::uint64_t>(1, array.lines / kSamples);
+  std::size_t past = 0;
+  std::size_t seen = 0;
+  for (std::uint64_t line = 0; line < array.lines; line += stride) {
+    for (std::size_t i = 0; i < kSlotsPerLine; ++i) {
+      const SlotHead head = Atomics::Load(array.Line(line)[i]);
+      if (head.fingerprint == 0) continue;
+      ++seen;
+      past += IsPast(head, now) ? 1U : 0U;
+    }
+  }
+  return past * 4 > seen;
+}
+
+// The stripes of all keys that may live in lines first_line to last_line.
+template <std::size_t kPayloadWords, typename Atomics>
+std::pair<std::size_t, std::size_t> Table<kPayloadWords, Atomics>::StripesOf(
+    const Array& array, std::uint64_t first_line, std::uint64_t last_line) const noexcept {
+  __extension__ using Wide = unsigned __int128;
+  const auto first_fingerprint = [&](std::uint64_t home) {
+    return static_cast<std::uint64_t>(((static_cast<Wide>(home) << 64) + array.lines - 1) /
+                                      array.lines);
+  };
+  const std::uint64_t low = first_line > kMaxReach ? first_line - kMaxReach : 0;
+  const std::uint64_t high = last_line + 1 < array.lines ? last_line + 1 : array.lines;
+  const std::uint64_t low_home = std::min(low, array.lines - 1);
+  return {StripeOf(first_fingerprint(low_home)),
+          high == array.lines ? kStripes - 1 : StripeOf(first_fingerprint(high) - 1)};
+}
+
+template <std::size_t kPayloadWords, typename Atomics>
+void Table<kPayloadWords, Atomics>::MoveSome(Ticks now) noexcept {
+  FlagLock driver(driver_);
+  if (!driver.TryTake()) return;
+  View& view = *view_.load(std::memory_order_acquire);
+  if (view.old.lines == 0) return;
+  const std::uint64_t all = view.old.physical_lines();
+  std::uint64_t line = view.frontier.load(std::memory_order_relaxed);
+  const std::uint64_t end = std::min<std::uint64_t>(all, line + kLinesMovedAtOnce);
+
+  const auto [first, last] = StripesOf(view.old, line, end - 1);
+  for (std::size_t i = first; i <= last; ++i) {
+    for (unsigned spins = 0; stripes_[i].exchange(true, std::memory_order_acquire); ++spins) {
+      Atomics::Pause(spins);
+    }
+  }
+  while (line < end && MoveLine(view, line, now)) {
+    view.frontier.store(++line, std::memory_order_release);
+  }
+  for (std::size_t i = first; i <= last; ++i) stripes_[i].store(false, std::memory_order_release);
+
+  constexpr std::size_t kDiscardStep = 256 * 1024;
+  const std::size_t moved_bytes = line * kLineBytes;
+  if (moved_bytes >= discarded_bytes_ + kDiscardStep || line == all) {
+    pages_[arrays_ - 2].Discard(discarded_bytes_, line == all ? view.old.bytes() : moved_bytes);
+    discarded_bytes_ = moved_bytes;
+  }
+  if (line == all) PublishView(view.current, {});
+}
+
+// Locks every used slot of a line, or none: a slot that a group holds may not move, and the
+// holder may be waiting for our stripes, so we must not wait for it.
+template <std::size_t kPayloadWords, typename Atomics>
+bool Table<kPayloadWords, Atomics>::LockLine(TableSlot* line) noexcept {
+  for (std::size_t i = 0; i < kSlotsPerLine; ++i) {
+    SlotHead head = Atomics::Load(line[i]);
+    while (head.fingerprint != 0 && !IsLocked(head.word) &&
+           !Atomics::CompareExchange(line[i], head, {head.fingerprint, head.word | kLockedBit})) {
+      head = Atomics::Load(line[i]);
+    }
+    if (head.fingerprint == 0 || !IsLocked(head.word)) continue;
+    while (i-- > 0) {
+      const SlotHead mine = Atomics::Load(line[i]);
+      if (mine.fingerprint != 0) Atomics::StoreWord(line[i], mine.word & ~kLockedBit);
+    }
+    return false;
+  }
+  return true;
+}
+
+template <std::size_t kPayloadWords, typename Atomics>
+bool Table<kPayloadWords, Atomics>::MoveLine(View& view, std::uint64_t line, Ticks now) noexcept {
+  TableSlot* from = view.old.Line(line);
+  if (!LockLine(from)) return false;
+  for (std::size_t i = 0; i < kSlotsPerLine; ++i) {
+    const SlotHead head = Atomics::Load(from[i]);
+    if (head.fingerprint == 0) continue;
+    const SlotHead settled{head.fingerprint, head.word & ~kLockedBit};
+    used_slots_.fetch_sub(1, std::memory_order_relaxed);
+    TableSlot* to = nullptr;
+    if (!IsPast(settled, now)) {
+      const SlotHead arriving = kPayloadWords == 0 ? settled : head;
+      while (to == nullptr) {
+        to = TakeFree(view.current, arriving, now);
+        if (to == nullptr) to = Evict(view.current, arriving);
+      }
+    }
+    if constexpr (kPayloadWords > 0) {
+      if (to != nullptr) {
+        std::copy_n(from[i].payload, kPayloadWords, to->payload);
+        Atomics::StoreWord(*to, settled.word);
+      } else if (options_.release != nullptr) {
+        options_.release(options_.release_context, from[i].payload);
+      }
+    }
+    Atomics::Store(from[i], {0, kLockedBit});
+  }
+  return true;
+}
+
+}  // namespace weir

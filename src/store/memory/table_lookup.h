@@ -1,0 +1,287 @@
+// The part of Table that finds, takes over and gives up slots. Included by table.h.
+#pragma once
+
+#include <bit>
+
+namespace weir {
+
+template <std::size_t kPayloadWords, typename Atomics>
+auto Table<kPayloadWords, Atomics>::MatchLine(const TableSlot* line,
+                                              std::uint64_t fingerprint) noexcept -> LineMatch {
+  // Without branches: which of the four it is cannot be predicted.
+  LineMatch found{.match = 0, .unused = 0};
+  for (unsigned i = 0; i < kSlotsPerLine; ++i) {
+    const std::uint64_t owner = Atomics::LoadFingerprint(line[i]);
+    found.match |= static_cast<unsigned>(owner == fingerprint) << i;
+    found.unused |= static_cast<unsigned>(owner == 0) << i;
+  }
+  return found;
+}
+
+template <std::size_t kPayloadWords, typename Atomics>
+auto Table<kPayloadWords, Atomics>::FindIn(const Array& array, std::uint64_t frontier,
+                                           std::uint64_t fingerprint) const noexcept -> TableSlot* {
+  const std::uint64_t home = array.HomeOf(fingerprint);
+  if (home >= frontier) [[likely]] {
+    TableSlot* slots = array.Line(home);
+    const auto [match, unused] = MatchLine(slots, fingerprint);
+    if (match != 0) [[likely]]
+      return slots + std::countr_zero(match);
+    if (unused != 0) return nullptr;
+  }
+  return FindBeyondHome(array, home, frontier, fingerprint);
+}
+
+template <std::size_t kPayloadWords, typename Atomics>
+auto Table<kPayloadWords, Atomics>::FindBeyondHome(const Array& array, std::uint64_t home,
+                                                   std::uint64_t frontier,
+                                                   std::uint64_t fingerprint) const noexcept
+    -> TableSlot* {
+  const std::uint64_t last = home + Atomics::LoadByte(array.reach[home]);
+  for (std::uint64_t line = std::max(home + 1, frontier); line <= last; ++line) {
+    TableSlot* slots = array.Line(line);
+    const auto [match, unused] = MatchLine(slots, fingerprint);
+    if (match != 0) return slots + std::countr_zero(match);
+    if (unused != 0) return nullptr;
+  }
+  return nullptr;
+}
+
+template <std::size_t kPayloadWords, typename Atomics>
+auto Table<kPayloadWords, Atomics>::Find(const View& view, std::uint64_t fingerprint) const noexcept
+    -> TableSlot* {
+  if (view.old.lines != 0) [[unlikely]]
+    return FindWhileGrowing(view, fingerprint);
+  return FindIn(view.current, 0, fingerprint);
+}
+
+template <std::size_t kPayloadWords, typename Atomics>
+auto Table<kPayloadWords, Atomics>::FindWhileGrowing(const View& view,
+                                                     std::uint64_t fingerprint) const noexcept
+    -> TableSlot* {
+  const std::uint64_t frontier = view.frontier.load(std::memory_order_acquire);
+  TableSlot* slot = FindIn(view.old, frontier, fingerprint);
+  if (slot != nullptr) return slot;
+  // Moved already, moved just now, or put there because its old lines were full.
+  return FindIn(view.current, 0, fingerprint);
+}
+
+template <std::size_t kPayloadWords, typename Atomics>
+void Table<kPayloadWords, Atomics>::Prefetch(std::uint64_t fingerprint) const noexcept {
+  const View& view = *view_.load(std::memory_order_acquire);
+  const auto touch = [&](const Array& array) {
+    const auto* line = reinterpret_cast<const std::byte*>(array.Line(array.HomeOf(fingerprint)));
+    for (std::size_t at = 0; at < std::min<std::size_t>(kLineBytes, 128); at += 64) {
+      __builtin_prefetch(line + at, 1);
+    }
+  };
+  touch(view.current);
+  if (view.old.lines != 0) [[unlikely]]
+    touch(view.old);
+}
+
+template <std::size_t kPayloadWords, typename Atomics>
+template <typename StepFunction>
+auto Table<kPayloadWords, Atomics>::Update(std::uint64_t fingerprint, Ticks now,
+                                           StepFunction&& step) noexcept {
+  static_assert(kPayloadWords == 0, "a payload is changed under the slot's lock");
+  TableSlot* slot = Find(*view_.load(std::memory_order_acquire), fingerprint);
+  for (unsigned spins = 0;; ++spins) {
+    if (slot == nullptr) [[unlikely]] {
+      auto outcome = step(std::uint64_t{0});
+      const bool remember = FreshAt(outcome.word) > now;
+      const Miss miss = FindOrInsert(
+          fingerprint, remember ? SlotHead{fingerprint, outcome.word} : SlotHead{}, now);
+      if (miss.found == nullptr) return outcome.result;
+      slot = miss.found;
+    }
+    const SlotHead head = Atomics::Load(*slot);
+    if (head.fingerprint != fingerprint) [[unlikely]] {
+      slot = Find(*view_.load(std::memory_order_acquire), fingerprint);
+      continue;
+    }
+    if (IsLocked(head.word)) [[unlikely]] {
+      Atomics::Pause(spins);
+      continue;
+    }
+    auto outcome = step(head.word);
+    if (outcome.word == head.word) return outcome.result;
+    if (Atomics::CompareExchange(*slot, head, {fingerprint, outcome.word})) [[likely]] {
+      return outcome.result;
+    }
+  }
+}
+
+template <std::size_t kPayloadWords, typename Atomics>
+auto Table<kPayloadWords, Atomics>::Lock(std::uint64_t fingerprint, Ticks now) noexcept -> Locked {
+  TableSlot* slot = Find(*view_.load(std::memory_order_acquire), fingerprint);
+  for (unsigned spins = 0;; ++spins) {
+    if (slot == nullptr) {
+      const Miss miss = FindOrInsert(fingerprint, {fingerprint, kLockedBit}, now);
+      if (miss.inserted != nullptr) return {.slot = miss.inserted, .word = 0, .absent = true};
+      slot = miss.found;
+    }
+    const SlotHead head = Atomics::Load(*slot);
+    if (head.fingerprint != fingerprint) {
+      slot = Find(*view_.load(std::memory_order_acquire), fingerprint);
+    } else if (IsLocked(head.word)) {
+      Atomics::Pause(spins);
+    } else if (Atomics::CompareExchange(*slot, head, {fingerprint, head.word | kLockedBit})) {
+      return {.slot = slot, .word = head.word, .absent = false};
+    }
+  }
+}
+
+template <std::size_t kPayloadWords, typename Atomics>
+auto Table<kPayloadWords, Atomics>::LockIfPresent(std::uint64_t fingerprint) noexcept
+    -> std::optional<Locked> {
+  TableSlot* slot = Find(*view_.load(std::memory_order_acquire), fingerprint);
+  for (unsigned spins = 0;; ++spins) {
+    if (slot == nullptr) {
+      slot = FindOrInsert(fingerprint, {}, Ticks(0)).found;
+      if (slot == nullptr) return std::nullopt;
+    }
+    const SlotHead head = Atomics::Load(*slot);
+    if (head.fingerprint != fingerprint) {
+      slot = Find(*view_.load(std::memory_order_acquire), fingerprint);
+    } else if (IsLocked(head.word)) {
+      Atomics::Pause(spins);
+    } else if (Atomics::CompareExchange(*slot, head, {fingerprint, head.word | kLockedBit})) {
+      return Locked{.slot = slot, .word = head.word, .absent = false};
+    }
+  }
+}
+
+template <std::size_t kPayloadWords, typename Atomics>
+void Table<kPayloadWords, Atomics>::Unlock(const Locked& locked, std::uint64_t word) noexcept {
+  Atomics::StoreWord(*locked.slot, word & ~kLockedBit);
+}
+
+template <std::size_t kPayloadWords, typename Atomics>
+auto Table<kPayloadWords, Atomics>::FindOrInsert(std::uint64_t fingerprint, SlotHead head,
+                                                 Ticks now) noexcept -> Miss {
+  for (unsigned attempts = 0;; ++attempts) {
+    FlagLock stripe(stripes_[StripeOf(fingerprint)]);
+    stripe.Take();
+    View& view = *view_.load(std::memory_order_acquire);
+    if (TableSlot* slot = Find(view, fingerprint); slot != nullptr) {
+      return {.found = slot, .inserted = nullptr};
+    }
+    if (head.fingerprint == 0) return {.found = nullptr, .inserted = nullptr};
+    TableSlot* slot = TakeOver(view, head, now);
+    stripe.Release();
+    if (slot != nullptr) {
+      GrowIfFull(now);
+      return {.found = nullptr, .inserted = slot};
+    }
+    Atomics::Pause(attempts);
+  }
+}
+
+template <std::size_t kPayloadWords, typename Atomics>
+auto Table<kPayloadWords, Atomics>::TakeOver(View& view, SlotHead head, Ticks now) noexcept
+    -> TableSlot* {
+  const bool growing = view.old.lines != 0;
+  if (growing) {
+    const std::uint64_t frontier = view.frontier.load(std::memory_order_acquire);
+    if (view.old.HomeOf(head.fingerprint) >= frontier) {
+      if (TableSlot* slot = TakeFree(view.old, head, now); slot != nullptr) return slot;
+    }
+  }
+  if (TableSlot* slot = TakeFree(view.current, head, now); slot != nullptr) return slot;
+  if (!growing) {
+    if (StartGrowth()) return nullptr;  // There is room now: come again.
+    if (driver_.load(std::memory_order_acquire)) return nullptr;
+  }
+  return Evict(view.current, head);
+}
+
+template <std::size_t kPayloadWords, typename Atomics>
+bool Table<kPayloadWords, Atomics>::IsPast(SlotHead head, Ticks now) const noexcept {
+  return !IsLocked(head.word) && FreshAt(head.word) + options_.grace <= now;
+}
+
+template <std::size_t kPayloadWords, typename Atomics>
+bool Table<kPayloadWords, Atomics>::Replace(TableSlot& slot, SlotHead expected,
+                                            SlotHead head) noexcept {
+  if (!Atomics::CompareExchange(slot, expected, head)) return false;
+  if constexpr (kPayloadWords > 0) {
+    if (expected.fingerprint != 0) {
+      if (options_.release != nullptr) options_.release(options_.release_context, slot.payload);
+      std::fill_n(slot.payload, kPayloadWords, 0);
+    }
+  }
+  return true;
+}
+
+template <std::size_t kPayloadWords, typename Atomics>
+auto Table<kPayloadWords, Atomics>::TakeFree(const Array& array, SlotHead head, Ticks now) noexcept
+    -> TableSlot* {
+  const std::uint64_t home = array.HomeOf(head.fingerprint);
+  TableSlot* const first = array.Line(home);
+  TableSlot* const end = first + (kMaxReach + 1) * kSlotsPerLine;
+  for (TableSlot* slot = first; slot != end;) {
+    const SlotHead found = Atomics::Load(*slot);
+    const bool unused = found.fingerprint == 0;
+    if (!unused && !IsPast(found, now)) {
+      ++slot;
+    } else if (Replace(*slot, found, head)) {
+      if (unused) used_slots_.fetch_add(1, std::memory_order_relaxed);
+      RaiseReach(array, home, slot);
+      return slot;
+    }  // Otherwise somebody was faster: look at the same slot again.
+  }
+  return nullptr;
+}
+
+// Nobody relies on it before the stripe is let go: who misses looks again under its lock.
+template <std::size_t kPayloadWords, typename Atomics>
+void Table<kPayloadWords, Atomics>::RaiseReach(const Array& array, std::uint64_t home,
+                                               const TableSlot* slot) noexcept {
+  const auto distance =
+      static_cast<std::uint8_t>(static_cast<std::size_t>(slot - array.Line(home)) / kSlotsPerLine);
+  if (Atomics::LoadByte(array.reach[home]) < distance) {
+    Atomics::StoreByte(array.reach[home], distance);
+  }
+}
+
+template <std::size_t kPayloadWords, typename Atomics>
+auto Table<kPayloadWords, Atomics>::Evict(const Array& array, SlotHead head) noexcept
+    -> TableSlot* {
+  const std::uint64_t home = array.HomeOf(head.fingerprint);
+  TableSlot* const first = array.Line(home);
+  TableSlot* victim = nullptr;
+  SlotHead owner;
+  for (TableSlot* slot = first; slot != first + 2 * kSlotsPerLine; ++slot) {
+    const SlotHead found = Atomics::Load(*slot);
+    if (IsLocked(found.word)) continue;
+    const auto rank = [](SlotHead it) { return std::pair(IsDenied(it.word), FreshAt(it.word)); };
+    if (victim == nullptr || rank(found) < rank(owner)) {
+      victim = slot;
+      owner = found;
+    }
+  }
+  if (victim == nullptr || !Replace(*victim, owner, head)) return nullptr;
+  RaiseReach(array, home, victim);
+  (IsDenied(owner.word) ? counters_.evicted_denied : counters_.evicted_live).Add();
+  return victim;
+}
+
+template <std::size_t kPayloadWords, typename Atomics>
+template <typename Visitor>
+void Table<kPayloadWords, Atomics>::VisitSome(std::size_t lines, Visitor&& visit) noexcept {
+  const Array array = view_.load(std::memory_order_acquire)->current;
+  const std::uint64_t start = next_visited_line_.fetch_add(lines, std::memory_order_relaxed);
+  for (std::uint64_t line = start; line < start + lines; ++line) {
+    TableSlot* slots = array.Line(line % array.physical_lines());
+    for (std::size_t i = 0; i < kSlotsPerLine; ++i) {
+      const SlotHead head = Atomics::Load(slots[i]);
+      if (head.fingerprint == 0 || IsLocked(head.word)) continue;
+      const SlotHead locked{head.fingerprint, head.word | kLockedBit};
+      if (!Atomics::CompareExchange(slots[i], head, locked)) continue;
+      visit(Locked{.slot = &slots[i], .word = head.word, .absent = false});
+    }
+  }
+}
+
+}  // namespace weir

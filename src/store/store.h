@@ -1,0 +1,92 @@
+// Where the state of limits lives. One interface for every store: memory, Redis, and what stands
+// in for them when they fail.
+//
+// A request's charges are a Group, decided all or nothing: if one enforced charge is denied, none
+// is taken. Groups of one Submit are independent of each other and are given together so that a
+// store can overlap their work.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include <weir/decision.h>
+#include <weir/limit.h>
+#include <weir/result.h>
+
+#include "algorithm/step.h"
+
+namespace weir {
+
+// What is asked of one key under one limit.
+struct Charge {
+  std::string_view rule{};       // What the limit is called.
+  std::string_view key{};        // Whom it counts.
+  std::uint64_t hash = 0;        // Of both, under the store's secret: see Store::Hash.
+  const Limit* limit = nullptr;  // Stays good until the group is complete.
+  std::int64_t cost = 1;         // 0 to kMaxCount.
+  Verb verb = Verb::kCheck;      // Not kSettle: that is what kCommit and kCancel below do.
+  bool shadow = false;           // Never vetoes; is charged only if the enforced charges pass.
+  Duration wait{0};              // Buckets: book ahead this far at most; to the limit's max_wait.
+
+  // kUnbook: what the charge that booked was told.
+  std::int64_t reserved = 0;
+  Ticks receipt{0};
+};
+
+enum class Action : std::uint8_t {
+  kDecide,   // Decide the charges.
+  kReserve,  // Decide them, and remember what was taken for a later kCommit or kCancel.
+  kCommit,   // What `reservation` took turned out to be `cost` for each of its charges.
+  kCancel,   // It was not needed: give it back. For leases of a concurrency limit, release.
+};
+
+// The most charges a group may have.
+inline constexpr std::size_t kMaxGroupCharges = 64;
+
+struct Group {
+  Action action = Action::kDecide;
+  std::span<const Charge> charges{};  // kDecide, kReserve: at most kMaxGroupCharges.
+  std::span<Decision> decisions{};    // Out, kDecide and kReserve: one for each charge.
+
+  Duration ttl = std::chrono::seconds(60);  // kReserve: after this the charge simply stays.
+  // In for kCommit and kCancel. Out for kReserve, and for kDecide if leases were taken.
+  ReservationId reservation = ReservationId::kNone;
+  std::int64_t cost = 0;  // kCommit.
+
+  // Out: whether all enforced charges passed, and the one decision that speaks for all.
+  Decision decision{};
+  // Out: why nothing was decided.
+  std::optional<Error> error{};
+  // Out, if there is room for them: what each charge would need to be unbooked.
+  std::span<Ticks> receipts{};
+};
+
+class Completion {
+ public:
+  virtual ~Completion() = default;
+  virtual void OnDecided(Group& group) noexcept = 0;
+};
+
+// Thread-safe, unless a store says otherwise.
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  virtual std::uint64_t Hash(std::string_view key) const noexcept = 0;
+
+  // Decides every group as of `now` and tells `completion` of each, in order: a store in memory
+  // before it returns, others later on the same thread. Groups and what they point to stay where
+  // they are until then.
+  virtual void Submit(std::span<Group> groups, Now now, Completion& completion) noexcept = 0;
+};
+
+// The decision that speaks for several: the denial with the longest wait, or, when all are
+// allowed, the one nearest to exhaustion. Shadow charges have no say.
+Decision Combine(std::span<const Charge> charges, std::span<const Decision> decisions) noexcept;
+
+// Whether `a` is nearer to exhaustion: has less left in proportion or, of equals, resets later.
+bool IsTighter(const Decision& a, const Decision& b) noexcept;
+
+}  // namespace weir
