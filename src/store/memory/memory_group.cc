@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "store/memory/memory_store.h"
 #include "store/memory/payload.h"
@@ -9,7 +11,7 @@
 namespace weir {
 
 // The keys of one group, locked in one order for all threads. Charges on the same key under the
-// same limit count as one of their summed cost.
+// same limit count as one of their summed cost; a shadow beside an enforced one adds nothing.
 class MemoryStore::LockedGroup {
  public:
   LockedGroup(MemoryStore& store, Group& group, const Instant& at) noexcept
@@ -24,13 +26,14 @@ class MemoryStore::LockedGroup {
 
   // Works out what every charge is told. True if all enforced ones pass.
   bool DecideAll() noexcept;
-  // Takes what DecideAll allowed, and notes it under `reservation` unless that is kNone.
+  // Takes what DecideAll allowed, and notes under `reservation` what can be settled.
   void ApplyAll(ReservationId reservation) noexcept;
 
  private:
   struct Key {
     Room room;
     std::uint64_t fingerprint;
+    bool shadow;
     std::size_t charge;
     auto operator<=>(const Key&) const = default;
   };
@@ -39,7 +42,7 @@ class MemoryStore::LockedGroup {
 
     Key key;
     Request request;
-    bool enforced = false;
+    std::int64_t times = 1;  // How many charges it stands for.
     SlotHead* slot = nullptr;
     std::uint64_t word = 0;
     std::uint64_t word_after = 0;
@@ -69,7 +72,10 @@ void MemoryStore::LockedGroup::LockKeys() noexcept {
   for (std::size_t i = 0; i < group_.charges.size(); ++i) {
     const Charge& charge = group_.charges[i];
     if (charge.limit->kind() != LimitKind::kCounted) continue;
-    keys[counted++] = {RoomFor(*charge.limit), FingerprintOf(charge.hash, *charge.limit), i};
+    keys[counted++] = {.room = RoomFor(*charge.limit),
+                       .fingerprint = FingerprintOf(charge.hash, *charge.limit),
+                       .shadow = charge.shadow,
+                       .charge = i};
   }
   std::sort(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(counted));
   for (std::size_t i = 0; i < counted; ++i) {
@@ -80,9 +86,10 @@ void MemoryStore::LockedGroup::LockKeys() noexcept {
     if (!again) entries_[size_++].emplace(key);
     Entry& entry = *entries_[size_ - 1];
     entry_of_[key.charge] = static_cast<std::uint8_t>(size_ - 1);
-    entry.enforced |= !charge.shadow;
     if (again) {
+      if (key.shadow != entry.key.shadow) continue;
       entry.request.cost += charge.cost;
+      ++entry.times;
       continue;
     }
     entry.request = RequestOf(charge);
@@ -120,7 +127,8 @@ void MemoryStore::LockedGroup::Do(Entry& entry, Effect effect) noexcept {
   }
   const bool denied = !entry.taken.decision.allowed;
   if (effect == Effect::kApply || denied) {
-    entry.word_after = WordAfter(entry.word, fresh_at, entry.taken.decision, entry.request);
+    entry.word_after =
+        WordAfter(entry.word, fresh_at, entry.taken.decision, KnockOf(entry.request));
   }
 }
 
@@ -139,7 +147,7 @@ bool MemoryStore::LockedGroup::DecideAll() noexcept {
     const Charge& charge = group_.charges[i];
     group_.decisions[i] = charge.limit->kind() == LimitKind::kCounted
                               ? entries_[entry_of_[i]]->taken.decision
-                              : DecideUncounted(*charge.limit, charge.cost);
+                              : DecideUncounted(charge);
     pass = pass && (charge.shadow || group_.decisions[i].allowed);
   }
   return pass;
@@ -151,11 +159,15 @@ void MemoryStore::LockedGroup::ApplyAll(ReservationId reservation) noexcept {
     if (!entry.taken.decision.allowed) continue;  // A shadow that would have denied.
     Do(entry, Effect::kApply);
     const Limit& limit = LimitOf(entry);
-    const bool noted =
-        group_.action == Action::kReserve || limit.algorithm() == Algorithm::kConcurrency;
-    if (reservation == ReservationId::kNone || !noted || entry.taken.charged == 0) continue;
-    store_.reservations_.Add(reservation, {.hash = group_.charges[entry.key.charge].hash,
+    const bool is_lease =
+        limit.algorithm() == Algorithm::kConcurrency && entry.taken.charged != 0;
+    // Even nothing is reserved: the real cost comes with the commit.
+    if (group_.action != Action::kReserve && !is_lease) continue;
+    const Charge& charge = group_.charges[entry.key.charge];
+    store_.reservations_.Add(reservation, {.rule = store_.Hash(charge.rule),
+                                           .hash = charge.hash,
                                            .limit = limit,
+                                           .times = entry.times,
                                            .cost = entry.taken.charged,
                                            .receipt = entry.taken.receipt});
   }
@@ -168,13 +180,17 @@ void MemoryStore::LockedGroup::ApplyAll(ReservationId reservation) noexcept {
 }
 
 void MemoryStore::Decide(Group& group, Now now) noexcept {
+  group.error.reset();
   if (group.action == Action::kCommit || group.action == Action::kCancel) {
     SettleGroup(group, now);
     return;
   }
   if (group.charges.size() > kMaxGroupCharges || group.decisions.size() < group.charges.size()) {
     group.error = Error{.code = ErrorCode::kInvalidArgument,
-                        .message = "charges: a group holds at most 64, with a decision for each"};
+                        .message = "charges: " + std::to_string(group.charges.size()) + " with " +
+                                   std::to_string(group.decisions.size()) +
+                                   " decisions are not allowed; write at most " +
+                                   std::to_string(kMaxGroupCharges) + ", and a decision for each"};
     return;
   }
   DecideGroup(group, now);
@@ -186,7 +202,7 @@ bool MemoryStore::SomeDeny(Group& group, const Instant& at) noexcept {
   for (std::size_t i = 0; i < group.charges.size(); ++i) {
     const Charge& charge = group.charges[i];
     if (charge.limit->kind() != LimitKind::kCounted) {
-      group.decisions[i] = DecideUncounted(*charge.limit, charge.cost);
+      group.decisions[i] = DecideUncounted(charge);
     } else {
       const bool asks = charge.verb == Verb::kCheck || charge.verb == Verb::kPeek;
       const Knock knock =
@@ -210,8 +226,24 @@ void MemoryStore::Answer(Group& group) noexcept {
   group.decision.reservation = group.reservation;
 }
 
+// A group that takes nothing needs no lock either, unless a key is in it twice.
+bool MemoryStore::MerelyAsks(const Group& group) noexcept {
+  if (group.action != Action::kDecide) return false;
+  for (std::size_t i = 0; i < group.charges.size(); ++i) {
+    const Charge& charge = group.charges[i];
+    if (charge.verb != Verb::kPeek && (charge.verb != Verb::kCheck || charge.cost != 0)) {
+      return false;
+    }
+    for (const Charge& other : group.charges.first(i)) {
+      if (other.hash == charge.hash) return false;
+    }
+  }
+  return true;
+}
+
 void MemoryStore::DecideGroup(Group& group, Now now) noexcept {
   const Instant at = timeline_.At(now);
+  group.reservation = ReservationId::kNone;
   bool leases = false;
   Ticks longest_lease{0};
   for (const Charge& charge : group.charges) {
@@ -221,7 +253,8 @@ void MemoryStore::DecideGroup(Group& group, Now now) noexcept {
     leases = leases || charge.cost != 0;
     longest_lease = std::max(longest_lease, ToTicks(limit.spec().lease));
   }
-  if (group.charges.size() > 1 && SomeDeny(group, at)) {
+  const bool merely_asks = MerelyAsks(group);
+  if ((merely_asks || group.charges.size() > 1) && (SomeDeny(group, at) || merely_asks)) {
     Answer(group);
     return;
   }
@@ -233,7 +266,7 @@ void MemoryStore::DecideGroup(Group& group, Now now) noexcept {
     const Ticks ttl = group.action == Action::kReserve ? ToTicks(group.ttl) : longest_lease;
     group.reservation = reservations_.Open(at.now + ttl, at.now);
     if (group.reservation == ReservationId::kNone) {
-      for (Decision& decision : group.decisions) {
+      for (Decision& decision : group.decisions.first(group.charges.size())) {
         decision.allowed = false;
         decision.reason = Reason::kOverload;
         decision.retry_after = ToDuration(ttl);
@@ -245,16 +278,54 @@ void MemoryStore::DecideGroup(Group& group, Now now) noexcept {
   Answer(group);
 }
 
+// The limit that goes on with what the reservation's counted: its successor if it has one.
+const Charge* MemoryStore::InForce(const Reserved& reserved,
+                                   std::span<const Charge> in_force) const noexcept {
+  for (const Charge& charge : in_force) {
+    if (Hash(charge.rule) != reserved.rule) continue;
+    for (const Limit* limit = charge.limit; limit != nullptr; limit = limit->predecessor()) {
+      if (limit->state_salt() == reserved.limit.state_salt()) return &charge;
+    }
+  }
+  return nullptr;
+}
+
+Request MemoryStore::SettlementOf(const Reserved& reserved, const Limit& limit,
+                                  std::int64_t cost) noexcept {
+  Request request{.verb = Verb::kSettle,
+                  .cost = cost * reserved.times,
+                  .reserved = reserved.cost,
+                  .receipt = reserved.receipt};
+  const Limit& before = reserved.limit;
+  const bool scaled = before.state_salt() != limit.state_salt() &&
+                      limit.algorithm() != Algorithm::kConcurrency;
+  if (scaled && request.cost < request.reserved) {
+    // What was taken has been carried over in proportion, and so is what goes back; rounded down,
+    // because giving back more than was carried would let too much through.
+    __extension__ using Wide = __int128;
+    const bool bucket = RoomFor(limit) == Room::kBuckets;
+    const Wide part = bucket ? before.emission_interval() : limit.capacity();
+    const Wide whole = bucket ? limit.emission_interval() : before.capacity();
+    request.reserved =
+        static_cast<std::int64_t>((request.reserved - request.cost) * part / whole);
+    request.cost = 0;
+  }
+  return request;
+}
+
 void MemoryStore::SettleGroup(Group& group, Now now) noexcept {
   const Instant at = timeline_.At(now);
   const std::int64_t cost = group.action == Action::kCommit ? group.cost : 0;
+  group.decision = {.allowed = true, .reason = Reason::kNoRule, .cost = cost};
   bool first = true;
   const bool found = reservations_.Take(group.reservation, at.now, [&](const Reserved& reserved) {
-    const Request request{.verb = Verb::kSettle,
-                          .cost = cost,
-                          .reserved = reserved.cost,
-                          .receipt = reserved.receipt};
-    const Decision decision = Take(reserved.limit, reserved.hash, request, at).decision;
+    const Charge* charge = InForce(reserved, group.charges);
+    const Limit& limit = charge != nullptr ? *charge->limit : reserved.limit;
+    if (limit.predecessor() != nullptr) CarryOver(limit, reserved.hash, now, at);
+    Decision decision =
+        Take(limit, reserved.hash, SettlementOf(reserved, limit, cost), at).decision;
+    decision.cost = cost;
+    if (charge != nullptr) decision.rule = charge->rule;
     if (std::exchange(first, false) || IsTighter(decision, group.decision)) {
       group.decision = decision;
     }

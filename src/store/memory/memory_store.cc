@@ -1,6 +1,8 @@
 #include "store/memory/memory_store.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "store/memory/payload.h"
 
@@ -20,8 +22,9 @@ TableOptions OptionsFor(const MemoryStoreOptions& options, std::size_t lines) {
 
 // Room for the keys at a load that a table does not grow at.
 std::size_t LinesFor(const MemoryStoreOptions& options) {
-  const std::size_t wished = options.expected_keys * 3 / 2 / kSlotsPerLine;
   const std::size_t most = options.cap_bytes / 2 / Table<0>::kLineBytes;
+  const std::size_t wished =
+      std::min(options.expected_keys, most * kSlotsPerLine) * 3 / 2 / kSlotsPerLine;
   return std::clamp<std::size_t>(wished, 256, std::max<std::size_t>(256, most));
 }
 
@@ -59,9 +62,11 @@ Request MemoryStore::RequestOf(const Charge& charge) noexcept {
           .receipt = charge.receipt};
 }
 
-Decision MemoryStore::DecideUncounted(const Limit& limit, std::int64_t cost) noexcept {
-  Decision decision{.limit = limit.capacity(), .remaining = limit.capacity(), .cost = cost};
-  decision.allowed = limit.kind() == LimitKind::kUnlimited;
+Decision MemoryStore::DecideUncounted(const Charge& charge) noexcept {
+  const Limit& limit = *charge.limit;
+  Decision decision{.limit = limit.capacity(), .remaining = limit.capacity(), .cost = charge.cost};
+  const bool asks = charge.verb == Verb::kCheck || charge.verb == Verb::kPeek;
+  decision.allowed = limit.kind() == LimitKind::kUnlimited || !asks;
   decision.reason = decision.allowed ? Reason::kOk : Reason::kDenyList;
   if (!decision.allowed) decision.retry_after = kNever;
   return decision;
@@ -91,8 +96,8 @@ MemoryStore::Taken MemoryStore::ChargeBucket(const Limit& limit, std::uint64_t f
                                              const Request& request, const Instant& at) noexcept {
   const auto step = buckets_.Update(fingerprint, at.now, [&](std::uint64_t word) {
     BucketOutcome outcome{.word = 0, .result = StepBucket(limit, word, request, at.now)};
-    outcome.word =
-        WordAfter(word, outcome.result.next.theoretical_arrival, outcome.result.decision, request);
+    outcome.word = WordAfter(word, outcome.result.next.theoretical_arrival, outcome.result.decision,
+                             KnockOf(request));
     return outcome;
   });
   return {.decision = step.decision, .charged = step.charged, .receipt = step.receipt};
@@ -109,7 +114,7 @@ MemoryStore::Taken MemoryStore::ChargeWide(WideTable& table, const Limit& limit,
     ReclaimEvents(at.now);
     step = state.Do(request, at, Effect::kApply);
   }
-  table.Unlock(locked, WordAfter(locked.word, step.fresh_at, step.decision, request));
+  table.Unlock(locked, WordAfter(locked.word, step.fresh_at, step.decision, KnockOf(request)));
   return {.decision = step.decision, .charged = step.charged, .receipt = step.receipt};
 }
 
@@ -131,15 +136,14 @@ MemoryStore::Taken MemoryStore::Take(const Limit& limit, std::uint64_t hash, con
   });
 }
 
-// What a request would be told. Takes nothing and stores nothing, but a knock on a closed door is
-// remembered, so that the key does not give way to others.
+// What a request would be told. Takes nothing, but a knock on a closed door is remembered, so that
+// the key does not give way to others.
 Decision MemoryStore::Look(const Limit& limit, std::uint64_t hash, Request request,
                            const Instant& at, Knock knock) noexcept {
   const std::uint64_t fingerprint = FingerprintOf(hash, limit);
   request.verb = Verb::kPeek;
-  const auto word_after = [&](std::uint64_t word, const Decision& decision) {
-    const bool knocked = knock == Knock::kYes && decision.reason == Reason::kLimited;
-    return knocked ? word | kDeniedBit : word;
+  const auto word_after = [&](std::uint64_t word, Ticks fresh_at, const Decision& decision) {
+    return decision.allowed ? word : WordAfter(word, fresh_at, decision, knock);
   };
   return In(RoomFor(limit), [&](auto& table) -> Decision {
     if constexpr (kIsBucketTable<decltype(table)>) {
@@ -148,7 +152,8 @@ Decision MemoryStore::Look(const Limit& limit, std::uint64_t hash, Request reque
                   [&](std::uint64_t word) {
                     BucketOutcome outcome{.word = 0,
                                           .result = StepBucket(limit, word, request, at.now)};
-                    outcome.word = word_after(word, outcome.result.decision);
+                    outcome.word = word_after(word, outcome.result.next.theoretical_arrival,
+                                              outcome.result.decision);
                     return outcome;
                   })
           .decision;
@@ -161,9 +166,9 @@ Decision MemoryStore::Look(const Limit& limit, std::uint64_t hash, Request reque
             .decision;
       }
       PayloadState state(limit, events_, locked->slot->payload, FreshAt(locked->word));
-      const Decision decision = state.Do(request, at, Effect::kDecideOnly).decision;
-      table.Unlock(*locked, word_after(locked->word, decision));
-      return decision;
+      const PayloadStep step = state.Do(request, at, Effect::kDecideOnly);
+      table.Unlock(*locked, word_after(locked->word, step.fresh_at, step.decision));
+      return step.decision;
     }
   });
 }
@@ -222,29 +227,49 @@ void MemoryStore::CarryIn(AnyTable& table, const Limit& from, const Limit& to, s
 }
 
 void MemoryStore::ReclaimEvents(Ticks now) noexcept {
-  constexpr std::size_t kLines = 64;
-  const auto give_up = [&](auto&& may_go) {
-    const std::size_t before = events_.chunks_in_use();
-    logs_.VisitSome(kLines, [&](const auto& locked) {
-      std::uint64_t word = locked.word;
-      if (may_go(word)) {
-        if (FreshAt(word) > now) evicted_logs_.Add();
-        events_.GiveBackLog(locked.slot->payload);
-        word = 0;
+  // A sample is enough; a small table is looked at as a whole.
+  constexpr std::size_t kLinesPerLook = 4;
+  constexpr std::size_t kMostLines = 1024;
+  constexpr std::size_t kMostSeen = 64;
+  using Locked = decltype(logs_)::Locked;
+  const auto rank = [](const Locked& it) { return std::pair(IsDenied(it.word), FreshAt(it.word)); };
+
+  // The best to give up so far, kept locked. Nobody is waited for while it is.
+  std::optional<Locked> victim;
+  bool freed = false;
+  std::size_t seen = 0;
+  const auto visit = [&](Locked locked) {
+    const bool holds_chunks = locked.slot->payload[0] != 0;
+    const bool past = FreshAt(locked.word) <= now;
+    if (holds_chunks && past) {
+      events_.GiveBackLog(locked.slot->payload);
+      freed = true;
+    } else if (holds_chunks) {
+      ++seen;
+      if (!victim) {
+        victim = locked;
+        return;
       }
-      logs_.Unlock(locked, word);
-    });
-    return events_.chunks_in_use() < before;
+      if (rank(locked) < rank(*victim)) std::swap(locked, *victim);
+    }
+    logs_.Unlock(locked, locked.word);
   };
-  if (give_up([&](std::uint64_t word) { return FreshAt(word) <= now; })) return;
-  if (give_up([](std::uint64_t word) { return !IsDenied(word); })) return;
-  give_up([](std::uint64_t) { return true; });
+  for (std::size_t lines = 0; lines < kMostLines && seen < kMostSeen && !freed;
+       lines += kLinesPerLook) {
+    logs_.VisitSome(kLinesPerLook, visit);
+  }
+  if (!victim) return;
+  if (!freed) {
+    events_.GiveBackLog(victim->slot->payload);
+    (IsDenied(victim->word) ? evicted_denied_logs_ : evicted_logs_).Add();
+  }
+  logs_.Unlock(*victim, freed ? victim->word : 0);
 }
 
 Decision MemoryStore::Decide(const Charge& charge, Now now) noexcept {
   const Limit& limit = *charge.limit;
   if (limit.kind() != LimitKind::kCounted) [[unlikely]] {
-    Decision decision = DecideUncounted(limit, charge.cost);
+    Decision decision = DecideUncounted(charge);
     decision.rule = charge.rule;
     return decision;
   }
@@ -294,6 +319,7 @@ MemoryStoreStats MemoryStore::Stats() const noexcept {
   stats.bytes = budget_.used();
   stats.reservations = reservations_.size();
   stats.evicted_live = evicted_logs_.Value();
+  stats.evicted_denied = evicted_denied_logs_.Value();
   const auto add = [&](const auto& table) {
     stats.entries += table.entries();
     stats.evicted_live += table.counters().evicted_live.Value();

@@ -40,6 +40,8 @@ struct MemoryStoreOptions {
 };
 
 inline constexpr std::size_t kMinCapBytes = std::size_t{2} << 20;
+// Chunks of events have 32-bit numbers; and as many addresses are set aside at once.
+inline constexpr std::size_t kMaxCapBytes = std::size_t{256} << 30;
 
 struct MemoryStoreStats {
   std::size_t bytes = 0;
@@ -103,20 +105,27 @@ class MemoryStore final : public Store {
   static constexpr int kReclaimTries = 4;
 
   static Request RequestOf(const Charge& charge) noexcept;
-  // `unlimited` and `deny` count nothing.
-  static Decision DecideUncounted(const Limit& limit, std::int64_t cost) noexcept;
+  // `unlimited` and `deny` count nothing. Only who asks is denied: a reset has nothing to undo.
+  static Decision DecideUncounted(const Charge& charge) noexcept;
   static Step<BucketState> StepBucket(const Limit& limit, std::uint64_t word,
                                       const Request& request, Ticks now) noexcept {
     const BucketState state{.theoretical_arrival = FreshAt(word)};
     if (limit.spec().queue) return StepLeakyQueue(limit, state, request, now);
     return StepTokenBucket(limit, state, request, now);
   }
-  // The word after a step: a denial leaves it as it was but for the mark that keeps it from
-  // giving way to others, and an admission takes the mark off.
+  // The word after a step. An admission takes off the mark that keeps a key from giving way to
+  // others; a denial sets it if somebody knocked, and moves fresh_at only to mend what a broken
+  // clock left behind.
   static std::uint64_t WordAfter(std::uint64_t word, Ticks fresh_at, const Decision& decision,
-                                 const Request& request) noexcept {
-    if (decision.allowed) return FreshAt(word) == fresh_at ? word : MakeWord(fresh_at);
-    return Takes(request) && decision.reason == Reason::kLimited ? word | kDeniedBit : word;
+                                 Knock knock) noexcept {
+    const std::uint64_t moved = FreshAt(word) == fresh_at ? word : MakeWord(fresh_at);
+    if (decision.allowed) return moved;
+    if (decision.reason == Reason::kOverload) return word;  // Nobody knows how fresh it is.
+    const bool knocked = knock == Knock::kYes && decision.reason == Reason::kLimited;
+    return moved | (word & kDeniedBit) | (knocked ? kDeniedBit : 0);
+  }
+  static Knock KnockOf(const Request& request) noexcept {
+    return Takes(request) ? Knock::kYes : Knock::kNo;
   }
 
   Taken Take(const Limit& limit, std::uint64_t hash, const Request& request,
@@ -138,9 +147,13 @@ class MemoryStore final : public Store {
   bool Holds(const Limit& limit, std::uint64_t hash, Ticks now) noexcept;
 
   void DecideGroup(Group& group, Now now) noexcept;
+  static bool MerelyAsks(const Group& group) noexcept;
   static void Answer(Group& group) noexcept;
   bool SomeDeny(Group& group, const Instant& at) noexcept;
   void SettleGroup(Group& group, Now now) noexcept;
+  const Charge* InForce(const Reserved& reserved, std::span<const Charge> in_force) const noexcept;
+  static Request SettlementOf(const Reserved& reserved, const Limit& limit,
+                              std::int64_t cost) noexcept;
 
   // Frees chunks for event logs by giving up other logs, the least harmful first.
   void ReclaimEvents(Ticks now) noexcept;
@@ -155,7 +168,8 @@ class MemoryStore final : public Store {
   Table<14> short_strict_;
   Table<62> long_strict_;
   Reservations reservations_;
-  Counter evicted_logs_;
+  Counter evicted_logs_;  // For the sake of others' events; as in TableCounters.
+  Counter evicted_denied_logs_;
 };
 
 }  // namespace weir

@@ -50,11 +50,11 @@ bool KeepsLog(const Limit& limit) noexcept {
          limit.algorithm() == Algorithm::kConcurrency;
 }
 
-// A denial leaves the state as it is, windows that have rolled on included: its end is kept in
-// the slot's word, which a denial does not move either.
+// A denial changes nothing but what a broken clock left behind. That is mended even if the step
+// should only decide: whoever is denied by it would be denied for as long as the clock was wrong.
 template <typename State>
 bool Changes(const Step<State>& step, Effect effect) noexcept {
-  return effect == Effect::kApply && step.decision.allowed;
+  return effect == Effect::kApply || !step.decision.allowed;
 }
 
 template <typename State>

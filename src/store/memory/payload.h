@@ -19,6 +19,7 @@ struct PayloadStep {
   Decision decision;
   std::int64_t charged = 0;
   Ticks receipt{0};
+  // For the slot's word, if the step was applied or denied; not if it was an overload.
   Ticks fresh_at{0};
 };
 

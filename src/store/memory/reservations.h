@@ -17,8 +17,10 @@ namespace weir {
 
 // One charge of a reservation.
 struct Reserved {
+  std::uint64_t rule;  // The hash of its name.
   std::uint64_t hash;
   Limit limit;
+  std::int64_t times;  // How many charges of the group this was.
   std::int64_t cost;  // What was really taken.
   Ticks receipt;
 };

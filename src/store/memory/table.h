@@ -52,7 +52,17 @@ struct TableCounters {
   Counter growths;
 };
 
-template <std::size_t kPayloadWords, typename Atomics = HardwareAtomics>
+// Sizes that a test makes small, so that it can try everything that may happen.
+struct TableShape {
+  // How many lines after its home a key may live. Runs of full lines this long do not come about
+  // below the load at which a table grows.
+  static constexpr std::size_t kMaxReach = 128;
+  static constexpr int kStripeBits = 10;
+  static constexpr std::size_t kLinesMovedAtOnce = 8;
+};
+
+template <std::size_t kPayloadWords, typename Atomics = HardwareAtomics,
+          typename Shape = TableShape>
 class Table {
  public:
   using TableSlot = Slot<kPayloadWords>;
@@ -96,9 +106,6 @@ class Table {
   const TableCounters& counters() const noexcept { return counters_; }
 
   static constexpr std::size_t kLineBytes = kSlotsPerLine * sizeof(TableSlot);
-  // How many lines after its home a key may live. Runs of full lines this long do not come about
-  // below the load at which a table grows.
-  static constexpr std::size_t kMaxReach = 128;
 
  private:
   template <typename T>
@@ -201,10 +208,10 @@ class Table {
   std::pair<std::size_t, std::size_t> StripesOf(const Array& array, std::uint64_t first_line,
                                                 std::uint64_t last_line) const noexcept;
 
-  static constexpr int kStripeBits = 10;
+  static constexpr std::size_t kMaxReach = Shape::kMaxReach;
+  static constexpr int kStripeBits = Shape::kStripeBits;
   static constexpr std::size_t kStripes = std::size_t{1} << kStripeBits;
   static constexpr std::size_t kMaxArrays = 96;
-  static constexpr std::size_t kLinesMovedAtOnce = 8;
 
   ByteBudget& budget_;
   const TableOptions options_;

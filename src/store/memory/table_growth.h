@@ -3,8 +3,8 @@
 
 namespace weir {
 
-template <std::size_t kPayloadWords, typename Atomics>
-Table<kPayloadWords, Atomics>::Table(ByteBudget& budget, TableOptions options) noexcept
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+Table<kPayloadWords, Atomics, Shape>::Table(ByteBudget& budget, TableOptions options) noexcept
     : budget_(budget), options_(options), view_(nullptr), grow_at_(0) {
   // The first array is taken whatever the budget says: a store without a line could not decide.
   const Array first = MapArray(std::max<std::size_t>(1, options.first_lines));
@@ -13,11 +13,11 @@ Table<kPayloadWords, Atomics>::Table(ByteBudget& budget, TableOptions options) n
   UpdateGrowAt(first);
 }
 
-template <std::size_t kPayloadWords, typename Atomics>
-Table<kPayloadWords, Atomics>::~Table() = default;
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+Table<kPayloadWords, Atomics, Shape>::~Table() = default;
 
-template <std::size_t kPayloadWords, typename Atomics>
-auto Table<kPayloadWords, Atomics>::MapArray(std::uint64_t lines) noexcept -> Array {
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+auto Table<kPayloadWords, Atomics, Shape>::MapArray(std::uint64_t lines) noexcept -> Array {
   Array array{.slots = nullptr, .reach = nullptr, .lines = lines};
   Pages pages(array.bytes());
   if (pages.data() == nullptr) return {};
@@ -27,8 +27,8 @@ auto Table<kPayloadWords, Atomics>::MapArray(std::uint64_t lines) noexcept -> Ar
   return array;
 }
 
-template <std::size_t kPayloadWords, typename Atomics>
-auto Table<kPayloadWords, Atomics>::PublishView(Array current, Array old) noexcept -> View& {
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+auto Table<kPayloadWords, Atomics, Shape>::PublishView(Array current, Array old) noexcept -> View& {
   View& view = views_[views_made_++];
   view.current = current;
   view.old = old;
@@ -36,16 +36,17 @@ auto Table<kPayloadWords, Atomics>::PublishView(Array current, Array old) noexce
   return view;
 }
 
-template <std::size_t kPayloadWords, typename Atomics>
-void Table<kPayloadWords, Atomics>::UpdateGrowAt(const Array& array) noexcept {
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+void Table<kPayloadWords, Atomics, Shape>::UpdateGrowAt(const Array& array) noexcept {
   grow_at_.store(array.lines * kSlotsPerLine * 18 / 25,  // 72 %
                  std::memory_order_relaxed);
 }
 
 // Doubles while small, then by a quarter, so that no more than a quarter is ever empty for want
 // of a finer step; by less when the budget has no more.
-template <std::size_t kPayloadWords, typename Atomics>
-std::uint64_t Table<kPayloadWords, Atomics>::LinesAfterGrowth(const Array& array) const noexcept {
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+std::uint64_t Table<kPayloadWords, Atomics, Shape>::LinesAfterGrowth(
+    const Array& array) const noexcept {
   constexpr std::uint64_t kSmall = 4 * 1024 * 1024 / kLineBytes;
   const std::uint64_t wished = array.lines < kSmall ? array.lines : array.lines / 4;
   const std::size_t left = budget_.left();
@@ -55,8 +56,8 @@ std::uint64_t Table<kPayloadWords, Atomics>::LinesAfterGrowth(const Array& array
   return array.lines + extra;
 }
 
-template <std::size_t kPayloadWords, typename Atomics>
-bool Table<kPayloadWords, Atomics>::StartGrowth() noexcept {
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+bool Table<kPayloadWords, Atomics, Shape>::StartGrowth() noexcept {
   const View* seen = view_.load(std::memory_order_acquire);
   if (LinesAfterGrowth(seen->current) == 0) return false;
   FlagLock driver(driver_);
@@ -80,8 +81,8 @@ bool Table<kPayloadWords, Atomics>::StartGrowth() noexcept {
   return true;
 }
 
-template <std::size_t kPayloadWords, typename Atomics>
-void Table<kPayloadWords, Atomics>::GrowIfFull(Ticks now) noexcept {
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+void Table<kPayloadWords, Atomics, Shape>::GrowIfFull(Ticks now) noexcept {
   const View& view = *view_.load(std::memory_order_acquire);
   if (view.old.lines != 0) {
     MoveSome(now);
@@ -95,8 +96,9 @@ void Table<kPayloadWords, Atomics>::GrowIfFull(Ticks now) noexcept {
 }
 
 // Samples lines: with a quarter of the entries past, newcomers find room without growth.
-template <std::size_t kPayloadWords, typename Atomics>
-bool Table<kPayloadWords, Atomics>::MostlyPast(const Array& array, Ticks now) const noexcept {
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+bool Table<kPayloadWords, Atomics, Shape>::MostlyPast(const Array& array,
+                                                      Ticks now) const noexcept {
   constexpr std::uint64_t kSamples = 64;
   const std::uint64_t stride = std::max<std::uint64_t>(1, array.lines / kSamples);
   std::size_t past = 0;
@@ -113,8 +115,8 @@ bool Table<kPayloadWords, Atomics>::MostlyPast(const Array& array, Ticks now) co
 }
 
 // The stripes of all keys that may live in lines first_line to last_line.
-template <std::size_t kPayloadWords, typename Atomics>
-std::pair<std::size_t, std::size_t> Table<kPayloadWords, Atomics>::StripesOf(
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+std::pair<std::size_t, std::size_t> Table<kPayloadWords, Atomics, Shape>::StripesOf(
     const Array& array, std::uint64_t first_line, std::uint64_t last_line) const noexcept {
   __extension__ using Wide = unsigned __int128;
   const auto first_fingerprint = [&](std::uint64_t home) {
@@ -128,15 +130,15 @@ std::pair<std::size_t, std::size_t> Table<kPayloadWords, Atomics>::StripesOf(
           high == array.lines ? kStripes - 1 : StripeOf(first_fingerprint(high) - 1)};
 }
 
-template <std::size_t kPayloadWords, typename Atomics>
-void Table<kPayloadWords, Atomics>::MoveSome(Ticks now) noexcept {
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+void Table<kPayloadWords, Atomics, Shape>::MoveSome(Ticks now) noexcept {
   FlagLock driver(driver_);
   if (!driver.TryTake()) return;
   View& view = *view_.load(std::memory_order_acquire);
   if (view.old.lines == 0) return;
   const std::uint64_t all = view.old.physical_lines();
   std::uint64_t line = view.frontier.load(std::memory_order_relaxed);
-  const std::uint64_t end = std::min<std::uint64_t>(all, line + kLinesMovedAtOnce);
+  const std::uint64_t end = std::min<std::uint64_t>(all, line + Shape::kLinesMovedAtOnce);
 
   const auto [first, last] = StripesOf(view.old, line, end - 1);
   for (std::size_t i = first; i <= last; ++i) {
@@ -160,8 +162,8 @@ void Table<kPayloadWords, Atomics>::MoveSome(Ticks now) noexcept {
 
 // Locks every used slot of a line, or none: a slot that a group holds may not move, and the
 // holder may be waiting for our stripes, so we must not wait for it.
-template <std::size_t kPayloadWords, typename Atomics>
-bool Table<kPayloadWords, Atomics>::LockLine(TableSlot* line) noexcept {
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+bool Table<kPayloadWords, Atomics, Shape>::LockLine(TableSlot* line) noexcept {
   for (std::size_t i = 0; i < kSlotsPerLine; ++i) {
     SlotHead head = Atomics::Load(line[i]);
     while (head.fingerprint != 0 && !IsLocked(head.word) &&
@@ -178,8 +180,9 @@ bool Table<kPayloadWords, Atomics>::LockLine(TableSlot* line) noexcept {
   return true;
 }
 
-template <std::size_t kPayloadWords, typename Atomics>
-bool Table<kPayloadWords, Atomics>::MoveLine(View& view, std::uint64_t line, Ticks now) noexcept {
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+bool Table<kPayloadWords, Atomics, Shape>::MoveLine(View& view, std::uint64_t line,
+                                                    Ticks now) noexcept {
   TableSlot* from = view.old.Line(line);
   if (!LockLine(from)) return false;
   for (std::size_t i = 0; i < kSlotsPerLine; ++i) {

@@ -5,9 +5,10 @@
 
 namespace weir {
 
-template <std::size_t kPayloadWords, typename Atomics>
-auto Table<kPayloadWords, Atomics>::MatchLine(const TableSlot* line,
-                                              std::uint64_t fingerprint) noexcept -> LineMatch {
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+auto Table<kPayloadWords, Atomics, Shape>::MatchLine(const TableSlot* line,
+                                                     std::uint64_t fingerprint) noexcept
+    -> LineMatch {
   // Without branches: which of the four it is cannot be predicted.
   LineMatch found{.match = 0, .unused = 0};
   for (unsigned i = 0; i < kSlotsPerLine; ++i) {
@@ -18,9 +19,10 @@ auto Table<kPayloadWords, Atomics>::MatchLine(const TableSlot* line,
   return found;
 }
 
-template <std::size_t kPayloadWords, typename Atomics>
-auto Table<kPayloadWords, Atomics>::FindIn(const Array& array, std::uint64_t frontier,
-                                           std::uint64_t fingerprint) const noexcept -> TableSlot* {
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+auto Table<kPayloadWords, Atomics, Shape>::FindIn(const Array& array, std::uint64_t frontier,
+                                                  std::uint64_t fingerprint) const noexcept
+    -> TableSlot* {
   const std::uint64_t home = array.HomeOf(fingerprint);
   if (home >= frontier) [[likely]] {
     TableSlot* slots = array.Line(home);
@@ -32,10 +34,10 @@ auto Table<kPayloadWords, Atomics>::FindIn(const Array& array, std::uint64_t fro
   return FindBeyondHome(array, home, frontier, fingerprint);
 }
 
-template <std::size_t kPayloadWords, typename Atomics>
-auto Table<kPayloadWords, Atomics>::FindBeyondHome(const Array& array, std::uint64_t home,
-                                                   std::uint64_t frontier,
-                                                   std::uint64_t fingerprint) const noexcept
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+auto Table<kPayloadWords, Atomics, Shape>::FindBeyondHome(const Array& array, std::uint64_t home,
+                                                          std::uint64_t frontier,
+                                                          std::uint64_t fingerprint) const noexcept
     -> TableSlot* {
   const std::uint64_t last = home + Atomics::LoadByte(array.reach[home]);
   for (std::uint64_t line = std::max(home + 1, frontier); line <= last; ++line) {
@@ -47,18 +49,18 @@ auto Table<kPayloadWords, Atomics>::FindBeyondHome(const Array& array, std::uint
   return nullptr;
 }
 
-template <std::size_t kPayloadWords, typename Atomics>
-auto Table<kPayloadWords, Atomics>::Find(const View& view, std::uint64_t fingerprint) const noexcept
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+auto Table<kPayloadWords, Atomics, Shape>::Find(const View& view,
+                                                std::uint64_t fingerprint) const noexcept
     -> TableSlot* {
   if (view.old.lines != 0) [[unlikely]]
     return FindWhileGrowing(view, fingerprint);
   return FindIn(view.current, 0, fingerprint);
 }
 
-template <std::size_t kPayloadWords, typename Atomics>
-auto Table<kPayloadWords, Atomics>::FindWhileGrowing(const View& view,
-                                                     std::uint64_t fingerprint) const noexcept
-    -> TableSlot* {
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+auto Table<kPayloadWords, Atomics, Shape>::FindWhileGrowing(
+    const View& view, std::uint64_t fingerprint) const noexcept -> TableSlot* {
   const std::uint64_t frontier = view.frontier.load(std::memory_order_acquire);
   TableSlot* slot = FindIn(view.old, frontier, fingerprint);
   if (slot != nullptr) return slot;
@@ -66,8 +68,8 @@ auto Table<kPayloadWords, Atomics>::FindWhileGrowing(const View& view,
   return FindIn(view.current, 0, fingerprint);
 }
 
-template <std::size_t kPayloadWords, typename Atomics>
-void Table<kPayloadWords, Atomics>::Prefetch(std::uint64_t fingerprint) const noexcept {
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+void Table<kPayloadWords, Atomics, Shape>::Prefetch(std::uint64_t fingerprint) const noexcept {
   const View& view = *view_.load(std::memory_order_acquire);
   const auto touch = [&](const Array& array) {
     const auto* line = reinterpret_cast<const std::byte*>(array.Line(array.HomeOf(fingerprint)));
@@ -80,10 +82,10 @@ void Table<kPayloadWords, Atomics>::Prefetch(std::uint64_t fingerprint) const no
     touch(view.old);
 }
 
-template <std::size_t kPayloadWords, typename Atomics>
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
 template <typename StepFunction>
-auto Table<kPayloadWords, Atomics>::Update(std::uint64_t fingerprint, Ticks now,
-                                           StepFunction&& step) noexcept {
+auto Table<kPayloadWords, Atomics, Shape>::Update(std::uint64_t fingerprint, Ticks now,
+                                                  StepFunction&& step) noexcept {
   static_assert(kPayloadWords == 0, "a payload is changed under the slot's lock");
   TableSlot* slot = Find(*view_.load(std::memory_order_acquire), fingerprint);
   for (unsigned spins = 0;; ++spins) {
@@ -112,8 +114,9 @@ auto Table<kPayloadWords, Atomics>::Update(std::uint64_t fingerprint, Ticks now,
   }
 }
 
-template <std::size_t kPayloadWords, typename Atomics>
-auto Table<kPayloadWords, Atomics>::Lock(std::uint64_t fingerprint, Ticks now) noexcept -> Locked {
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+auto Table<kPayloadWords, Atomics, Shape>::Lock(std::uint64_t fingerprint, Ticks now) noexcept
+    -> Locked {
   TableSlot* slot = Find(*view_.load(std::memory_order_acquire), fingerprint);
   for (unsigned spins = 0;; ++spins) {
     if (slot == nullptr) {
@@ -132,8 +135,8 @@ auto Table<kPayloadWords, Atomics>::Lock(std::uint64_t fingerprint, Ticks now) n
   }
 }
 
-template <std::size_t kPayloadWords, typename Atomics>
-auto Table<kPayloadWords, Atomics>::LockIfPresent(std::uint64_t fingerprint) noexcept
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+auto Table<kPayloadWords, Atomics, Shape>::LockIfPresent(std::uint64_t fingerprint) noexcept
     -> std::optional<Locked> {
   TableSlot* slot = Find(*view_.load(std::memory_order_acquire), fingerprint);
   for (unsigned spins = 0;; ++spins) {
@@ -152,14 +155,15 @@ auto Table<kPayloadWords, Atomics>::LockIfPresent(std::uint64_t fingerprint) noe
   }
 }
 
-template <std::size_t kPayloadWords, typename Atomics>
-void Table<kPayloadWords, Atomics>::Unlock(const Locked& locked, std::uint64_t word) noexcept {
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+void Table<kPayloadWords, Atomics, Shape>::Unlock(const Locked& locked,
+                                                  std::uint64_t word) noexcept {
   Atomics::StoreWord(*locked.slot, word & ~kLockedBit);
 }
 
-template <std::size_t kPayloadWords, typename Atomics>
-auto Table<kPayloadWords, Atomics>::FindOrInsert(std::uint64_t fingerprint, SlotHead head,
-                                                 Ticks now) noexcept -> Miss {
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+auto Table<kPayloadWords, Atomics, Shape>::FindOrInsert(std::uint64_t fingerprint, SlotHead head,
+                                                        Ticks now) noexcept -> Miss {
   for (unsigned attempts = 0;; ++attempts) {
     FlagLock stripe(stripes_[StripeOf(fingerprint)]);
     stripe.Take();
@@ -178,8 +182,8 @@ auto Table<kPayloadWords, Atomics>::FindOrInsert(std::uint64_t fingerprint, Slot
   }
 }
 
-template <std::size_t kPayloadWords, typename Atomics>
-auto Table<kPayloadWords, Atomics>::TakeOver(View& view, SlotHead head, Ticks now) noexcept
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+auto Table<kPayloadWords, Atomics, Shape>::TakeOver(View& view, SlotHead head, Ticks now) noexcept
     -> TableSlot* {
   const bool growing = view.old.lines != 0;
   if (growing) {
@@ -196,14 +200,14 @@ auto Table<kPayloadWords, Atomics>::TakeOver(View& view, SlotHead head, Ticks no
   return Evict(view.current, head);
 }
 
-template <std::size_t kPayloadWords, typename Atomics>
-bool Table<kPayloadWords, Atomics>::IsPast(SlotHead head, Ticks now) const noexcept {
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+bool Table<kPayloadWords, Atomics, Shape>::IsPast(SlotHead head, Ticks now) const noexcept {
   return !IsLocked(head.word) && FreshAt(head.word) + options_.grace <= now;
 }
 
-template <std::size_t kPayloadWords, typename Atomics>
-bool Table<kPayloadWords, Atomics>::Replace(TableSlot& slot, SlotHead expected,
-                                            SlotHead head) noexcept {
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+bool Table<kPayloadWords, Atomics, Shape>::Replace(TableSlot& slot, SlotHead expected,
+                                                   SlotHead head) noexcept {
   if (!Atomics::CompareExchange(slot, expected, head)) return false;
   if constexpr (kPayloadWords > 0) {
     if (expected.fingerprint != 0) {
@@ -214,9 +218,9 @@ bool Table<kPayloadWords, Atomics>::Replace(TableSlot& slot, SlotHead expected,
   return true;
 }
 
-template <std::size_t kPayloadWords, typename Atomics>
-auto Table<kPayloadWords, Atomics>::TakeFree(const Array& array, SlotHead head, Ticks now) noexcept
-    -> TableSlot* {
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+auto Table<kPayloadWords, Atomics, Shape>::TakeFree(const Array& array, SlotHead head,
+                                                    Ticks now) noexcept -> TableSlot* {
   const std::uint64_t home = array.HomeOf(head.fingerprint);
   TableSlot* const first = array.Line(home);
   TableSlot* const end = first + (kMaxReach + 1) * kSlotsPerLine;
@@ -235,9 +239,9 @@ auto Table<kPayloadWords, Atomics>::TakeFree(const Array& array, SlotHead head, 
 }
 
 // Nobody relies on it before the stripe is let go: who misses looks again under its lock.
-template <std::size_t kPayloadWords, typename Atomics>
-void Table<kPayloadWords, Atomics>::RaiseReach(const Array& array, std::uint64_t home,
-                                               const TableSlot* slot) noexcept {
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+void Table<kPayloadWords, Atomics, Shape>::RaiseReach(const Array& array, std::uint64_t home,
+                                                      const TableSlot* slot) noexcept {
   const auto distance =
       static_cast<std::uint8_t>(static_cast<std::size_t>(slot - array.Line(home)) / kSlotsPerLine);
   if (Atomics::LoadByte(array.reach[home]) < distance) {
@@ -245,8 +249,8 @@ void Table<kPayloadWords, Atomics>::RaiseReach(const Array& array, std::uint64_t
   }
 }
 
-template <std::size_t kPayloadWords, typename Atomics>
-auto Table<kPayloadWords, Atomics>::Evict(const Array& array, SlotHead head) noexcept
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+auto Table<kPayloadWords, Atomics, Shape>::Evict(const Array& array, SlotHead head) noexcept
     -> TableSlot* {
   const std::uint64_t home = array.HomeOf(head.fingerprint);
   TableSlot* const first = array.Line(home);
@@ -267,9 +271,9 @@ auto Table<kPayloadWords, Atomics>::Evict(const Array& array, SlotHead head) noe
   return victim;
 }
 
-template <std::size_t kPayloadWords, typename Atomics>
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
 template <typename Visitor>
-void Table<kPayloadWords, Atomics>::VisitSome(std::size_t lines, Visitor&& visit) noexcept {
+void Table<kPayloadWords, Atomics, Shape>::VisitSome(std::size_t lines, Visitor&& visit) noexcept {
   const Array array = view_.load(std::memory_order_acquire)->current;
   const std::uint64_t start = next_visited_line_.fetch_add(lines, std::memory_order_relaxed);
   for (std::uint64_t line = start; line < start + lines; ++line) {

@@ -1,0 +1,141 @@
+// threads
+#include "store/memory/pages.h"
+
+#include <algorithm>
+#include <limits>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kHuge = std::numeric_limits<std::size_t>::max();
+
+bool AllZero(const Pages& pages, std::size_t from, std::size_t to) {
+  return std::all_of(pages.data() + from, pages.data() + to,
+                     [](std::byte byte) { return byte == std::byte{0}; });
+}
+
+TEST(ByteBudget, HandsOutExactlyItsCap) {
+  ByteBudget budget(100);
+  EXPECT_TRUE(budget.TryTake(60));
+  EXPECT_TRUE(budget.TryTake(40));
+  EXPECT_FALSE(budget.TryTake(1));
+  EXPECT_TRUE(budget.TryTake(0));
+  EXPECT_EQ(budget.used(), 100U);
+  EXPECT_EQ(budget.left(), 0U);
+}
+
+TEST(ByteBudget, TakesNothingWhenItRefuses) {
+  ByteBudget budget(100);
+  EXPECT_FALSE(budget.TryTake(101));
+  EXPECT_EQ(budget.used(), 0U);
+  EXPECT_TRUE(budget.TryTake(100));
+}
+
+TEST(ByteBudget, LeavesTheSpareToOthers) {
+  ByteBudget budget(100);
+  EXPECT_FALSE(budget.TryTake(81, 20));
+  EXPECT_TRUE(budget.TryTake(80, 20));
+  EXPECT_FALSE(budget.TryTake(1, 20));
+  EXPECT_TRUE(budget.TryTake(20));
+}
+
+TEST(ByteBudget, RefusesSizesWhoseSumWouldOverflow) {
+  ByteBudget budget(100);
+  EXPECT_FALSE(budget.TryTake(kHuge));
+  EXPECT_FALSE(budget.TryTake(1, kHuge));
+  EXPECT_FALSE(budget.TryTake(kHuge, kHuge));
+  EXPECT_EQ(budget.used(), 0U);
+}
+
+TEST(ByteBudget, HandsOutAgainWhatWasGivenBack) {
+  ByteBudget budget(100);
+  ASSERT_TRUE(budget.TryTake(100));
+  budget.GiveBack(30);
+  EXPECT_EQ(budget.left(), 30U);
+  EXPECT_FALSE(budget.TryTake(31));
+  EXPECT_TRUE(budget.TryTake(30));
+}
+
+TEST(ByteBudget, IsNeverOverdrawnByManyThreads) {
+  constexpr std::size_t kCap = 1'000;
+  ByteBudget budget(kCap);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int n = 0; n < 5'000; ++n) {
+        if (!budget.TryTake(300)) continue;
+        EXPECT_LE(budget.used(), kCap);
+        budget.GiveBack(300);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(budget.used(), 0U);
+}
+
+TEST(Pages, AreZeroAtFirst) {
+  const Pages pages(3 * kPage);
+  ASSERT_NE(pages.data(), nullptr);
+  EXPECT_EQ(pages.size(), 3 * kPage);
+  EXPECT_TRUE(AllZero(pages, 0, pages.size()));
+}
+
+TEST(Pages, OfNoSizeHoldNothing) {
+  const Pages pages;
+  EXPECT_EQ(pages.data(), nullptr);
+  EXPECT_EQ(pages.size(), 0U);
+}
+
+TEST(Pages, SayNullWhenTheSystemRefuses) {
+  const Pages pages(kHuge / 2);
+  EXPECT_EQ(pages.data(), nullptr);
+  EXPECT_EQ(pages.size(), 0U);
+}
+
+TEST(Pages, ReadAsZeroOnceDiscarded) {
+  Pages pages(4 * kPage);
+  std::fill_n(pages.data(), pages.size(), std::byte{7});
+  pages.Discard(0, pages.size());
+  EXPECT_TRUE(AllZero(pages, 0, pages.size()));
+}
+
+TEST(Pages, KeepThePagesThatAreOnlyPartlyDiscarded) {
+  Pages pages(4 * kPage);
+  std::fill_n(pages.data(), pages.size(), std::byte{7});
+  pages.Discard(1, 3 * kPage + 1);
+  EXPECT_EQ(pages.data()[kPage - 1], std::byte{7});
+  EXPECT_TRUE(AllZero(pages, kPage, 3 * kPage));
+  EXPECT_EQ(pages.data()[3 * kPage], std::byte{7});
+}
+
+TEST(Pages, KeepEverythingWhenNoWholePageIsDiscarded) {
+  Pages pages(2 * kPage);
+  std::fill_n(pages.data(), pages.size(), std::byte{7});
+  pages.Discard(1, 2 * kPage - 1);
+  pages.Discard(kPage, kPage);
+  EXPECT_EQ(pages.data()[1], std::byte{7});
+  EXPECT_EQ(pages.data()[kPage], std::byte{7});
+}
+
+TEST(Pages, StayAtTheirAddressWhenMoved) {
+  Pages from(kPage);
+  std::byte* const data = from.data();
+  data[5] = std::byte{9};
+  Pages to(std::move(from));
+  EXPECT_EQ(to.data(), data);
+  EXPECT_EQ(to.data()[5], std::byte{9});
+
+  Pages assigned(2 * kPage);
+  assigned = std::move(to);
+  EXPECT_EQ(assigned.data(), data);
+  EXPECT_EQ(assigned.size(), kPage);
+}
+
+}  // namespace
+}  // namespace weir

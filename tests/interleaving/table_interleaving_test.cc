@@ -1,0 +1,276 @@
+// The memory table under every interleaving of two or three threads with up to two preemptions:
+// charges, insertions, evictions, moves and groups. The same scenarios are then run against tables
+// broken on purpose, to see that they would notice.
+#include <cstdio>
+#include <map>
+
+#include <gtest/gtest.h>
+
+#include "interleaving/scheduled_atomics.h"
+#include "interleaving/scheduler.h"
+#include "store/memory/table.h"
+
+namespace weir::interleaving {
+namespace {
+
+constexpr Ticks kNow(1'000);
+constexpr std::int64_t kInterval = 10;  // What a unit takes to come back.
+
+// Keys whose home is the first or the second half of any table.
+constexpr std::uint64_t Low(std::uint64_t n) { return n; }
+constexpr std::uint64_t High(std::uint64_t n) { return std::uint64_t{1} << 63 | n; }
+
+struct SmallShape {
+  static constexpr std::size_t kMaxReach = 1;
+  static constexpr int kStripeBits = 1;
+  static constexpr std::size_t kLinesMovedAtOnce = 1;
+};
+
+// A table and a ledger of what it admitted.
+template <Bug kBug>
+class Subject {
+ public:
+  using SmallTable = Table<0, ScheduledAtomics<kBug>, SmallShape>;
+
+  explicit Subject(bool may_grow, std::size_t lines = 1)
+      : budget_(may_grow ? std::size_t{1} << 20 : 0),
+        table_(budget_, {.first_lines = lines, .grace = Ticks(0)}) {}
+
+  bool Charge(std::uint64_t key, std::int64_t burst, std::int64_t cost = 1) {
+    const bool allowed = table_.Update(key, kNow, [&](std::uint64_t word) {
+      const std::int64_t level = LevelOf(word) + cost * kInterval;
+      const bool fits = level <= burst * kInterval;
+      return Outcome{fits ? MakeWord(kNow + Ticks(level)) : word | kDeniedBit, fits};
+    });
+    if (allowed) admitted_[key] += cost;
+    return allowed;
+  }
+
+  // Both or neither, each against its own burst.
+  bool ChargeBoth(std::uint64_t low_key, std::int64_t low_burst, std::uint64_t high_key,
+                  std::int64_t high_burst) {
+    const auto low = table_.Lock(low_key, kNow);
+    const auto high = table_.Lock(high_key, kNow);
+    const std::int64_t low_level = LevelOf(low.word) + kInterval;
+    const std::int64_t high_level = LevelOf(high.word) + kInterval;
+    const bool pass = low_level <= low_burst * kInterval && high_level <= high_burst * kInterval;
+    if (pass) {
+      ++admitted_[low_key];
+      ++admitted_[high_key];
+    }
+    table_.Unlock(low, pass ? MakeWord(kNow + Ticks(low_level)) : low.word);
+    table_.Unlock(high, pass ? MakeWord(kNow + Ticks(high_level)) : high.word);
+    return pass;
+  }
+
+  std::int64_t Level(std::uint64_t key) {
+    return table_.Update(key, kNow,
+                         [&](std::uint64_t word) { return LevelOutcome{word, LevelOf(word)}; });
+  }
+
+  // Whether the table holds for every key exactly what was admitted; with evictions, no more.
+  std::string Audit(bool evictions) {
+    for (const auto& [key, cost] : admitted_) {
+      const std::int64_t level = Level(key);
+      const std::int64_t owed = cost * kInterval;
+      if (level > owed) return "a key was charged for what another took";
+      if (level < owed && !evictions) return "a charge was lost";
+    }
+    return "";
+  }
+
+ private:
+  struct Outcome {
+    std::uint64_t word;
+    bool result;
+  };
+  struct LevelOutcome {
+    std::uint64_t word;
+    std::int64_t result;
+  };
+  static std::int64_t LevelOf(std::uint64_t word) {
+    return std::max<std::int64_t>(0, (FreshAt(word) - kNow).count());
+  }
+
+  ByteBudget budget_;
+  SmallTable table_;
+  std::map<std::uint64_t, std::int64_t> admitted_;
+};
+
+template <Bug kBug>
+struct Scenarios {
+  using S = Subject<kBug>;
+
+  static Scenario TwoInsertTheSameKey() {
+    auto subject = std::make_shared<S>(true);
+    auto admitted = std::make_shared<int>(0);
+    const auto thread = [=] { *admitted += subject->Charge(Low(7), 1) ? 1 : 0; };
+    return {{thread, thread}, [=]() -> std::string {
+              if (*admitted != 1) return "a burst of one let through " + std::to_string(*admitted);
+              return subject->Audit(false);
+            }};
+  }
+
+  static Scenario TwoChargeTheSameKey() {
+    auto subject = std::make_shared<S>(true);
+    subject->Charge(Low(7), 4);
+    const auto thread = [=] {
+      subject->Charge(Low(7), 4);
+      subject->Charge(Low(7), 4);
+    };
+    return {{thread, thread}, [=] { return subject->Audit(false); }};
+  }
+
+  // A full table; the key that is charged is the one that gives way, and the newcomer's state is
+  // the same as its own.
+  static Scenario ChargeWhileEvicted() {
+    auto subject = FullTable();
+    return {{[=] { subject->Charge(Low(1), 3); }, [=] { subject->Charge(Low(100), 3); }},
+            [=] { return subject->Audit(true); }};
+  }
+
+  // The key is replaced by one that is used up and being denied.
+  static Scenario DecideWhileReplaced() {
+    auto subject = FullTable();
+    auto allowed = std::make_shared<bool>(false);
+    return {{[=] { *allowed = subject->Charge(Low(1), 2); },
+             [=] {
+               subject->Charge(Low(100), 5, 5);
+               subject->Charge(Low(100), 5);
+             }},
+            [=]() -> std::string {
+              if (!*allowed) return "a key was denied on another's state";
+              return subject->Audit(true);
+            }};
+  }
+
+  static Scenario ChargeBesideDeniedGroup() {
+    auto subject = std::make_shared<S>(true);
+    subject->Charge(High(2), 1);  // Used up.
+    auto group = std::make_shared<bool>(true);
+    auto single = std::make_shared<bool>(false);
+    return {{[=] { *group = subject->ChargeBoth(Low(1), 1, High(2), 1); },
+             [=] { *single = subject->Charge(Low(1), 1); }},
+            [=]() -> std::string {
+              if (*group) return "a group passed a limit that was used up";
+              if (!*single) return "a denied group left a trace";
+              return subject->Audit(false);
+            }};
+  }
+
+  static Scenario TwoGroups() {
+    auto subject = std::make_shared<S>(true);
+    const auto group = [=] { subject->ChargeBoth(Low(1), 2, High(2), 1); };
+    return {{group, group}, [=] { return subject->Audit(false); }};
+  }
+
+  // Three threads: one charges the key that the second evicts, and the third brings it back.
+  static Scenario ChargeEvictInsert() {
+    auto subject = FullTable();
+    return {{[=] { subject->Charge(Low(1), 3); }, [=] { subject->Charge(Low(100), 3); },
+             [=] { subject->Charge(Low(1), 3); }},
+            [=] { return subject->Audit(true); }};
+  }
+
+  static Scenario ChargeWhileGrowing() {
+    auto subject = std::make_shared<S>(true);
+    subject->Charge(Low(1), 4);
+    return {{[=] {
+               subject->Charge(Low(1), 4);
+               subject->Charge(Low(1), 4);
+             },
+             [=] {
+               for (std::uint64_t key = 2; key < 7; ++key) subject->Charge(Low(key), 1);
+             }},
+            [=] { return subject->Audit(false); }};
+  }
+
+  static Scenario InsertWhileGrowing() {
+    auto subject = std::make_shared<S>(true);
+    for (std::uint64_t key = 1; key < 4; ++key) subject->Charge(Low(key), 2);
+    return {{[=] { subject->Charge(Low(50), 2); },
+             [=] {
+               subject->Charge(Low(50), 2);
+               subject->Charge(High(52), 2);
+             }},
+            [=] { return subject->Audit(false); }};
+  }
+
+  static Scenario GroupWhileGrowing() {
+    auto subject = std::make_shared<S>(true);
+    subject->Charge(Low(1), 9);
+    return {{[=] { subject->ChargeBoth(Low(1), 9, High(2), 9); },
+             [=] {
+               for (std::uint64_t key = 3; key < 7; ++key) subject->Charge(Low(key), 1);
+             }},
+            [=] { return subject->Audit(false); }};
+  }
+
+  static std::map<std::string, std::function<Scenario()>> All() {
+    return {{"two insert the same key", TwoInsertTheSameKey},
+            {"two charge the same key", TwoChargeTheSameKey},
+            {"charge while evicted", ChargeWhileEvicted},
+            {"decide while replaced", DecideWhileReplaced},
+            {"charge beside a denied group", ChargeBesideDeniedGroup},
+            {"two groups", TwoGroups},
+            {"charge, evict and insert", ChargeEvictInsert},
+            {"charge while growing", ChargeWhileGrowing},
+            {"insert while growing", InsertWhileGrowing},
+            {"group while growing", GroupWhileGrowing}};
+  }
+
+ private:
+  // Both lines full, and Low(1) the first to go.
+  static std::shared_ptr<S> FullTable() {
+    auto subject = std::make_shared<S>(false);
+    for (std::uint64_t key = 1; key <= 8; ++key) {
+      subject->Charge(Low(key), 50, key == 1 ? 1 : 50);
+    }
+    return subject;
+  }
+};
+
+template <Bug kBug>
+bool SomeScenarioNotices() {
+  for (const auto& [name, make] : Scenarios<kBug>::All()) {
+    const Exploration exploration = Explore(make, 2);
+    if (exploration.failure) {
+      std::printf("caught by \"%s\" in run %zu: %s\n", name.c_str(), exploration.runs,
+                  exploration.failure->c_str());
+      return true;
+    }
+  }
+  return false;
+}
+
+TEST(TableInterleaving, KeepsItsPromisesInEveryOrder) {
+  for (const auto& [name, make] : Scenarios<Bug::kNone>::All()) {
+    const Exploration exploration = Explore(make, 2);
+    std::printf("%-30s %8zu orders, up to %zu steps\n", name.c_str(), exploration.runs,
+                exploration.longest_run);
+    EXPECT_FALSE(exploration.failure) << name << ": " << *exploration.failure;
+    EXPECT_GT(exploration.runs, 20U) << name << ": nothing was interleaved";
+  }
+}
+
+TEST(TableInterleaving, NoticesASwapThatIgnoresTheFingerprint) {
+  EXPECT_TRUE(SomeScenarioNotices<Bug::kSwapIgnoresFingerprint>());
+}
+TEST(TableInterleaving, NoticesASwapInTwoSteps) {
+  EXPECT_TRUE(SomeScenarioNotices<Bug::kSwapIsTwoSteps>());
+}
+TEST(TableInterleaving, NoticesALoadInTwoSteps) {
+  EXPECT_TRUE(SomeScenarioNotices<Bug::kLoadIsTwoSteps>());
+}
+TEST(TableInterleaving, NoticesStripesThatDoNotLock) {
+  EXPECT_TRUE(SomeScenarioNotices<Bug::kStripesDoNotLock>());
+}
+TEST(TableInterleaving, NoticesChargesToLockedSlots) {
+  EXPECT_TRUE(SomeScenarioNotices<Bug::kLockedSlotsAreCharged>());
+}
+TEST(TableInterleaving, NoticesLocksThatDoNotStick) {
+  EXPECT_TRUE(SomeScenarioNotices<Bug::kLocksDoNotStick>());
+}
+
+}  // namespace
+}  // namespace weir::interleaving
