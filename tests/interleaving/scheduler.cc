@@ -23,7 +23,7 @@ struct Fiber {
   ucontext_t first_entry{};
   std::jmp_buf resume{};
   bool started = false;
-  std::unique_ptr<char[]> stack;
+  std::unique_ptr<char[]> stack{};
   bool done = false;
   // Threads that have to take a step before this one may go on: set when it waits, so that those
   // who spin cannot keep the one they spin for from running.
@@ -112,7 +112,7 @@ class Runner {
       if (i != last && can_run(i)) candidates.push_back(i);
     }
     if (candidates.empty()) return std::nullopt;
-    if (preempts && preemptions_ == 0) candidates.resize(1);
+    if (preempts && preemptions_ == 0) candidates.erase(candidates.begin() + 1, candidates.end());
     const std::size_t at = steps_.size();
     if (at == choices_.size()) choices_.push_back({candidates, 0, preempts});
     const Choice& choice = choices_[at];
