@@ -47,7 +47,9 @@ inline constexpr std::size_t kMaxGroupCharges = 64;
 
 struct Group {
   Action action = Action::kDecide;
-  std::span<const Charge> charges{};  // kDecide, kReserve: at most kMaxGroupCharges.
+  // kDecide, kReserve: at most kMaxGroupCharges. kCommit, kCancel: the limits in force now by their
+  // rules, because they may have changed since; nothing else in them is looked at.
+  std::span<const Charge> charges{};
   std::span<Decision> decisions{};    // Out, kDecide and kReserve: one for each charge.
 
   Duration ttl = std::chrono::seconds(60);  // kReserve: after this the charge simply stays.

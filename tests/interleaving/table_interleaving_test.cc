@@ -22,6 +22,7 @@ constexpr std::uint64_t High(std::uint64_t n) { return std::uint64_t{1} << 63 | 
 
 struct SmallShape {
   static constexpr std::size_t kMaxReach = 1;
+  static constexpr std::size_t kReachAtCap = 1;
   static constexpr int kStripeBits = 1;
   static constexpr std::size_t kLinesMovedAtOnce = 1;
 };

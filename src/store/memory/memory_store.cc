@@ -9,16 +9,8 @@
 namespace weir {
 namespace {
 
-// Every part of the store is assured this share of the cap, however greedy the others are.
-constexpr std::size_t kAssuredShare = 32;
-constexpr std::size_t kParts = 6;
-
 // How many charges have their memory fetched before the first of them is decided.
 constexpr std::size_t kPrefetched = 32;
-
-TableOptions OptionsFor(const MemoryStoreOptions& options, std::size_t lines) {
-  return {.first_lines = lines, .spare_bytes = options.cap_bytes / kAssuredShare * (kParts - 1)};
-}
 
 // Room for the keys at a load that a table does not grow at.
 std::size_t LinesFor(const MemoryStoreOptions& options) {
@@ -40,18 +32,17 @@ MemoryStore::MemoryStore(const MemoryStoreOptions& options, Now start)
                                      : KeyHasher(options.hash, options.hash_seed)),
       timeline_(start),
       budget_(std::max(options.cap_bytes, kMinCapBytes)),
-      events_(budget_, options.cap_bytes / kAssuredShare),
-      buckets_(budget_, OptionsFor(options, LinesFor(options))),
-      windows_(budget_, OptionsFor(options, 64)),
-      logs_(budget_, {.first_lines = 64,
-                      .spare_bytes = options.cap_bytes / kAssuredShare * (kParts - 1),
-                      .release =
-                          [](void* events, std::uint64_t* payload) {
-                            static_cast<EventPool*>(events)->GiveBackLog(payload);
-                          },
-                      .release_context = &events_}),
-      short_strict_(budget_, OptionsFor(options, 16)),
-      long_strict_(budget_, OptionsFor(options, 16)),
+      events_(events_budget_, 0),
+      buckets_(buckets_budget_, {.first_lines = LinesFor(options)}),
+      windows_(windows_budget_, {.first_lines = 64}),
+      logs_(logs_budget_, {.first_lines = 64,
+                           .release =
+                               [](void* events, std::uint64_t* payload) {
+                                 static_cast<EventPool*>(events)->GiveBackLog(payload);
+                               },
+                           .release_context = &events_}),
+      short_strict_(short_strict_budget_, {.first_lines = 16}),
+      long_strict_(long_strict_budget_, {.first_lines = 16}),
       reservations_(options.max_reservations) {}
 
 Request MemoryStore::RequestOf(const Charge& charge) noexcept {
@@ -316,8 +307,12 @@ void MemoryStore::Submit(std::span<Group> groups, Now now, Completion& completio
 
 MemoryStoreStats MemoryStore::Stats() const noexcept {
   MemoryStoreStats stats;
-  stats.bytes = budget_.used();
+  for (const ByteBudget* part : {&events_budget_, &buckets_budget_, &windows_budget_, &logs_budget_,
+                                 &short_strict_budget_, &long_strict_budget_}) {
+    stats.bytes += part->used();
+  }
   stats.reservations = reservations_.size();
+  stats.event_chunks = events_.chunks_in_use();
   stats.evicted_live = evicted_logs_.Value();
   stats.evicted_denied = evicted_denied_logs_.Value();
   const auto add = [&](const auto& table) {

@@ -50,6 +50,7 @@ struct MemoryStoreStats {
   std::uint64_t evicted_denied = 0;
   std::uint64_t growths = 0;
   std::size_t reservations = 0;
+  std::size_t event_chunks = 0;  // Held by logs and leases.
 };
 
 // Thread-safe.
@@ -113,13 +114,13 @@ class MemoryStore final : public Store {
     if (limit.spec().queue) return StepLeakyQueue(limit, state, request, now);
     return StepTokenBucket(limit, state, request, now);
   }
-  // The word after a step. An admission takes off the mark that keeps a key from giving way to
-  // others; a denial sets it if somebody knocked, and moves fresh_at only to mend what a broken
-  // clock left behind.
+  // The word after a step. An admission that leaves something takes off the mark that keeps a key
+  // from giving way to others; a denial sets it if somebody knocked, and moves fresh_at only to
+  // mend what a broken clock left behind.
   static std::uint64_t WordAfter(std::uint64_t word, Ticks fresh_at, const Decision& decision,
                                  Knock knock) noexcept {
     const std::uint64_t moved = FreshAt(word) == fresh_at ? word : MakeWord(fresh_at);
-    if (decision.allowed) return moved;
+    if (decision.allowed) return decision.remaining == 0 ? moved | (word & kDeniedBit) : moved;
     if (decision.reason == Reason::kOverload) return word;  // Nobody knows how fresh it is.
     const bool knocked = knock == Knock::kYes && decision.reason == Reason::kLimited;
     return moved | (word & kDeniedBit) | (knocked ? kDeniedBit : 0);
@@ -161,6 +162,14 @@ class MemoryStore final : public Store {
   KeyHasher hasher_;
   Timeline timeline_;
   ByteBudget budget_;
+  // Every part is assured this share of the cap, however greedy the others are.
+  std::size_t share_ = budget_.cap() / 32;
+  ByteBudget events_budget_{budget_, share_};
+  ByteBudget buckets_budget_{budget_, share_};
+  ByteBudget windows_budget_{budget_, share_};
+  ByteBudget logs_budget_{budget_, share_};
+  ByteBudget short_strict_budget_{budget_, share_};
+  ByteBudget long_strict_budget_{budget_, share_};
   EventPool events_;
   Table<0> buckets_;
   Table<2> windows_;

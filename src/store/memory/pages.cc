@@ -11,7 +11,19 @@ constexpr std::size_t kPageBytes = 4096;
 
 }  // namespace
 
+ByteBudget::ByteBudget(ByteBudget& whole, std::size_t assured) noexcept
+    : whole_(&whole), assured_(whole.TryTake(assured) ? assured : 0), cap_(whole.cap()) {}
+
 bool ByteBudget::TryTake(std::size_t bytes, std::size_t spare) noexcept {
+  if (whole_ != nullptr) {
+    const std::scoped_lock lock(mutex_);
+    const std::size_t used = used_.load(std::memory_order_relaxed);
+    if (bytes > cap_ || used > cap_ - bytes) return false;
+    const std::size_t beyond = Beyond(used + bytes) - Beyond(used);
+    if (beyond > 0 && !whole_->TryTake(beyond, spare)) return false;
+    used_.store(used + bytes, std::memory_order_relaxed);
+    return true;
+  }
   std::size_t used = used_.load(std::memory_order_relaxed);
   do {
     if (bytes > cap_ || spare > cap_ - bytes || used > cap_ - bytes - spare) return false;
@@ -20,12 +32,20 @@ bool ByteBudget::TryTake(std::size_t bytes, std::size_t spare) noexcept {
 }
 
 void ByteBudget::GiveBack(std::size_t bytes) noexcept {
-  used_.fetch_sub(bytes, std::memory_order_relaxed);
+  if (whole_ == nullptr) {
+    used_.fetch_sub(bytes, std::memory_order_relaxed);
+    return;
+  }
+  const std::scoped_lock lock(mutex_);
+  const std::size_t used = used_.load(std::memory_order_relaxed);
+  used_.store(used - bytes, std::memory_order_relaxed);
+  whole_->GiveBack(Beyond(used) - Beyond(used - bytes));
 }
 
 std::size_t ByteBudget::left() const noexcept {
   const std::size_t taken = used();
-  return taken < cap_ ? cap_ - taken : 0;
+  if (whole_ == nullptr) return taken < cap_ ? cap_ - taken : 0;
+  return (taken < assured_ ? assured_ - taken : 0) + whole_->left();
 }
 
 Pages::Pages(std::size_t bytes) noexcept {

@@ -4,25 +4,38 @@
 
 #include <atomic>
 #include <cstddef>
+#include <mutex>
 
 namespace weir {
 
-// The bytes that all parts of one store may use together. Thread-safe.
+// The bytes that a store, or one part of it, may use. Thread-safe.
 class ByteBudget {
  public:
   explicit ByteBudget(std::size_t cap) noexcept : cap_(cap) {}
+  // A part of `whole`: `assured` bytes are set aside for it at once, so that others cannot take
+  // them; beyond these it takes from what `whole` has left, as they do.
+  ByteBudget(ByteBudget& whole, std::size_t assured) noexcept;
 
   // Takes `bytes` if they leave `spare` for others; otherwise takes nothing.
   bool TryTake(std::size_t bytes, std::size_t spare = 0) noexcept;
   void GiveBack(std::size_t bytes) noexcept;
 
+  // Of the whole.
   std::size_t cap() const noexcept { return cap_; }
   std::size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
   std::size_t left() const noexcept;
 
  private:
+  // How much of `used` bytes is above what is assured.
+  std::size_t Beyond(std::size_t used) const noexcept {
+    return used > assured_ ? used - assured_ : 0;
+  }
+
+  ByteBudget* const whole_ = nullptr;
+  const std::size_t assured_ = 0;
   const std::size_t cap_;
   std::atomic<std::size_t> used_{0};
+  std::mutex mutex_;  // Held while a part and the whole change together.
 };
 
 // A range of addresses. Only what was touched and not discarded is resident.

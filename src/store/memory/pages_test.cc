@@ -62,6 +62,44 @@ TEST(ByteBudget, HandsOutAgainWhatWasGivenBack) {
   EXPECT_TRUE(budget.TryTake(30));
 }
 
+TEST(ByteBudget, OfAPartIsAssuredOfItsShareHoweverGreedyTheOthersAre) {
+  ByteBudget whole(100);
+  ByteBudget greedy(whole, 10);
+  ByteBudget modest(whole, 10);
+  std::size_t taken = 0;
+  while (greedy.TryTake(1)) ++taken;
+  EXPECT_EQ(taken, 90U);
+  EXPECT_EQ(greedy.left(), 0U);
+  EXPECT_EQ(modest.left(), 10U);
+  EXPECT_TRUE(modest.TryTake(10));
+  EXPECT_FALSE(modest.TryTake(1));
+  EXPECT_EQ(greedy.used() + modest.used(), 100U);
+}
+
+TEST(ByteBudget, OfAPartGivesBackToTheOthersOnlyWhatIsAboveItsShare) {
+  ByteBudget whole(100);
+  ByteBudget one(whole, 20);
+  ByteBudget other(whole, 20);
+  ASSERT_TRUE(one.TryTake(80));
+  EXPECT_FALSE(other.TryTake(21));
+  one.GiveBack(70);
+  EXPECT_FALSE(other.TryTake(81));
+  EXPECT_TRUE(other.TryTake(80));
+  EXPECT_EQ(one.left(), 10U);
+}
+
+TEST(ByteBudget, OfAPartRefusesWhatTheWholeDoesNotHave) {
+  ByteBudget whole(100);
+  ByteBudget part(whole, 40);
+  EXPECT_FALSE(part.TryTake(101));
+  EXPECT_FALSE(part.TryTake(kHuge));
+  EXPECT_FALSE(part.TryTake(100, 1));
+  EXPECT_EQ(part.used(), 0U);
+  EXPECT_TRUE(part.TryTake(40, 70));  // What is its own costs the others nothing.
+  EXPECT_TRUE(part.TryTake(60));
+  EXPECT_EQ(ByteBudget(whole, 1).left(), 0U);
+}
+
 TEST(ByteBudget, IsNeverOverdrawnByManyThreads) {
   constexpr std::size_t kCap = 1'000;
   ByteBudget budget(kCap);

@@ -21,7 +21,7 @@ struct Reserved {
   std::uint64_t hash;
   Limit limit;
   std::int64_t times;  // How many charges of the group this was.
-  std::int64_t cost;  // What was really taken.
+  std::int64_t cost;   // What was really taken.
   Ticks receipt;
 };
 

@@ -57,6 +57,9 @@ struct TableShape {
   // How many lines after its home a key may live. Runs of full lines this long do not come about
   // below the load at which a table grows.
   static constexpr std::size_t kMaxReach = 128;
+  // The same once the table cannot grow any more: every line is full then, and looking far would
+  // only cost time.
+  static constexpr std::size_t kReachAtCap = 3;
   static constexpr int kStripeBits = 10;
   static constexpr std::size_t kLinesMovedAtOnce = 8;
 };
@@ -170,7 +173,7 @@ class Table {
   // Under the key's stripe lock: take over a slot for `head`. Null: somebody is in the way; let go
   // of the stripe and try again.
   TableSlot* TakeOver(View& view, SlotHead head, Ticks now) noexcept;
-  TableSlot* TakeFree(const Array& array, SlotHead head, Ticks now) noexcept;
+  TableSlot* TakeFree(const Array& array, std::size_t reach, SlotHead head, Ticks now) noexcept;
   TableSlot* Evict(const Array& array, SlotHead head) noexcept;
   // Swaps `head` into the slot, and rids the payload of its previous owner.
   bool Replace(TableSlot& slot, SlotHead expected, SlotHead head) noexcept;

@@ -194,7 +194,7 @@ bool Table<kPayloadWords, Atomics, Shape>::MoveLine(View& view, std::uint64_t li
     if (!IsPast(settled, now)) {
       const SlotHead arriving = kPayloadWords == 0 ? settled : head;
       while (to == nullptr) {
-        to = TakeFree(view.current, arriving, now);
+        to = TakeFree(view.current, kMaxReach, arriving, now);
         if (to == nullptr) to = Evict(view.current, arriving);
       }
     }

@@ -189,11 +189,13 @@ auto Table<kPayloadWords, Atomics, Shape>::TakeOver(View& view, SlotHead head, T
   if (growing) {
     const std::uint64_t frontier = view.frontier.load(std::memory_order_acquire);
     if (view.old.HomeOf(head.fingerprint) >= frontier) {
-      if (TableSlot* slot = TakeFree(view.old, head, now); slot != nullptr) return slot;
+      if (TableSlot* slot = TakeFree(view.old, kMaxReach, head, now); slot != nullptr) return slot;
     }
   }
-  if (TableSlot* slot = TakeFree(view.current, head, now); slot != nullptr) return slot;
-  if (!growing) {
+  const bool at_cap = !growing && LinesAfterGrowth(view.current) == 0;
+  const std::size_t reach = at_cap ? Shape::kReachAtCap : kMaxReach;
+  if (TableSlot* slot = TakeFree(view.current, reach, head, now); slot != nullptr) return slot;
+  if (!growing && !at_cap) {
     if (StartGrowth()) return nullptr;  // There is room now: come again.
     if (driver_.load(std::memory_order_acquire)) return nullptr;
   }
@@ -219,11 +221,12 @@ bool Table<kPayloadWords, Atomics, Shape>::Replace(TableSlot& slot, SlotHead exp
 }
 
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
-auto Table<kPayloadWords, Atomics, Shape>::TakeFree(const Array& array, SlotHead head,
-                                                    Ticks now) noexcept -> TableSlot* {
+auto Table<kPayloadWords, Atomics, Shape>::TakeFree(const Array& array, std::size_t reach,
+                                                    SlotHead head, Ticks now) noexcept
+    -> TableSlot* {
   const std::uint64_t home = array.HomeOf(head.fingerprint);
   TableSlot* const first = array.Line(home);
-  TableSlot* const end = first + (kMaxReach + 1) * kSlotsPerLine;
+  TableSlot* const end = first + (reach + 1) * kSlotsPerLine;
   for (TableSlot* slot = first; slot != end;) {
     const SlotHead found = Atomics::Load(*slot);
     const bool unused = found.fingerprint == 0;

@@ -1,0 +1,277 @@
+// What happens when memory is short: who is forgotten, who is not, and that the cap holds.
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "store/memory/memory_store.h"
+#include "store/memory/store_under_test.h"
+
+namespace weir {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::microseconds;
+using std::chrono::seconds;
+
+TEST(MemoryCap, MakesTheStoreForgetNobodyBelowIt) {
+  StoreUnderTest under_test({.hash_seed = 7});
+  const std::vector<AlgorithmCase> cases = EveryAlgorithm();
+  for (const AlgorithmCase& algorithm : cases) {
+    for (int i = 0; i < 3'000; ++i) {
+      under_test.Check("key " + std::to_string(i), algorithm.limit, algorithm.at_once);
+    }
+  }
+  for (const AlgorithmCase& algorithm : cases) {
+    SCOPED_TRACE(algorithm.name);
+    for (int i = 0; i < 3'000; ++i) {
+      ASSERT_FALSE(under_test.Check("key " + std::to_string(i), algorithm.limit).allowed) << i;
+    }
+  }
+  const MemoryStoreStats stats = under_test.store.Stats();
+  EXPECT_EQ(stats.entries, 3'000U * cases.size());
+  EXPECT_GT(stats.growths, 0U);
+  EXPECT_EQ(stats.evicted_live, 0U);
+  EXPECT_EQ(stats.evicted_denied, 0U);
+}
+
+// One algorithm for each part of the store that competes with the others for memory.
+std::vector<AlgorithmCase> OneForEachPart() {
+  std::vector<AlgorithmCase> cases = EveryAlgorithm();
+  std::erase_if(cases, [](const AlgorithmCase& it) {
+    return it.name.starts_with("Leaky") || it.name == "SlidingWindow" || it.is_concurrency();
+  });
+  return cases;
+}
+
+TEST(MemoryCap, HoldsWhateverComes) {
+  const MemoryStoreOptions options{.cap_bytes = kMinCapBytes, .hash_seed = 7};
+  for (const AlgorithmCase& algorithm : OneForEachPart()) {
+    SCOPED_TRACE(algorithm.name);
+    StoreUnderTest under_test(options);
+    for (int i = 0; i < 150'000; ++i) {
+      under_test.Check("key " + std::to_string(i), algorithm.limit);
+      if (i % 64 == 0) {
+        ASSERT_LE(under_test.store.Stats().bytes, kMinCapBytes);
+      }
+    }
+    EXPECT_GT(under_test.store.Stats().evicted_live, 0U);
+  }
+}
+
+// Every part is assured of its share, however greedy those that came first.
+TEST(MemoryCap, LeavesEveryAlgorithmItsShareWhenTheOthersHaveFilledTheRest) {
+  const std::vector<AlgorithmCase> all = OneForEachPart();
+  for (const AlgorithmCase& late : all) {
+    SCOPED_TRACE(late.name);
+    StoreUnderTest under_test({.cap_bytes = std::size_t{4} << 20, .hash_seed = 7});
+    for (const AlgorithmCase& early : all) {
+      if (early.name == late.name) continue;
+      for (int i = 0; i < 200'000; i += early.is_bucket() ? 1 : 8) {
+        under_test.Check("key " + std::to_string(i), early.limit);
+      }
+    }
+    const std::uint64_t evicted = under_test.store.Stats().evicted_live;
+    ASSERT_GT(evicted, 0U);
+    const int keys = late.limit.spec().strict ? 200 : 800;
+    for (int i = 0; i < keys; ++i) {
+      under_test.Check("key " + std::to_string(i), late.limit, late.at_once);
+    }
+    EXPECT_EQ(under_test.store.Stats().evicted_live, evicted);
+    for (int i = 0; i < keys; ++i) {
+      ASSERT_FALSE(under_test.Check("key " + std::to_string(i), late.limit).allowed) << i;
+    }
+  }
+}
+
+TEST(MemoryCap, MakesTheStoreForgetThoseBeingDeniedLast) {
+  StoreUnderTest under_test({.cap_bytes = kMinCapBytes, .hash_seed = 7});
+  const Limit limit = LimitOf("10/min");
+  constexpr int kDenied = 1'000;
+  const auto key = [](int i) { return "denied " + std::to_string(i); };
+  for (int i = 0; i < kDenied; ++i) {
+    under_test.Check(key(i), limit, 10);
+    EXPECT_FALSE(under_test.Check(key(i), limit).allowed);
+  }
+  for (int i = 0; i < 300'000; ++i) under_test.Check("flood " + std::to_string(i), limit);
+  ASSERT_GT(under_test.store.Stats().evicted_live, 0U);
+  EXPECT_EQ(under_test.store.Stats().evicted_denied, 0U);
+  for (int i = 0; i < kDenied; ++i) ASSERT_FALSE(under_test.Check(key(i), limit).allowed) << i;
+}
+
+TEST(MemoryCap, DoesNotCountKeysWhoseTimeHasPassed) {
+  StoreUnderTest under_test({.cap_bytes = kMinCapBytes, .hash_seed = 7});
+  const Limit limit = LimitOf("10/s");
+  for (int round = 0; round < 20; ++round) {
+    for (int i = 0; i < 5'000; ++i) {
+      under_test.Check(std::to_string(round) + " " + std::to_string(i), limit);
+    }
+    under_test.clock.Advance(seconds(2));
+  }
+  EXPECT_EQ(under_test.store.Stats().evicted_live, 0U);
+}
+
+TEST(MemoryCap, IsTakenAtTheStartForAsManyKeysAsAreExpected) {
+  StoreUnderTest under_test({.expected_keys = 100'000});
+  const Limit limit = LimitOf("10/min");
+  for (int i = 0; i < 100'000; ++i) under_test.Check("key " + std::to_string(i), limit);
+  EXPECT_EQ(under_test.store.Stats().growths, 0U);
+  EXPECT_LE(StoreUnderTest({.cap_bytes = kMinCapBytes, .expected_keys = ~std::size_t{0}})
+                .store.Stats()
+                .bytes,
+            kMinCapBytes);
+}
+
+// Logs of which two fill the memory that there is for events.
+class EventMemory : public testing::Test {
+ protected:
+  // Adds events, one chunk for every seven, until `key` has so many or memory is short.
+  void Fill(std::string_view key, std::int64_t events) {
+    for (std::int64_t i = 0; i < events; ++i) {
+      under_test_.clock.Advance(microseconds(1));
+      ASSERT_TRUE(under_test_.Check(key, limit_).allowed) << key << " " << i;
+      if (under_test_.store.Stats().evicted_live > 0) return;
+    }
+  }
+  std::int64_t Used(std::string_view key) {
+    return limit_.capacity() - under_test_.Remaining(key, limit_);
+  }
+  std::size_t Chunks() const { return under_test_.store.Stats().event_chunks; }
+  std::uint64_t Evicted() const {
+    const MemoryStoreStats stats = under_test_.store.Stats();
+    return stats.evicted_live + stats.evicted_denied;
+  }
+
+  StoreUnderTest under_test_{{.cap_bytes = kMinCapBytes, .hash_seed = 7}};
+  const Limit limit_ = LimitOf("60k/h", {.algorithm = Algorithm::kSlidingLog});
+};
+
+TEST_F(EventMemory, IsGivenUpByTheLogThatIsFreshSoonest) {
+  Fill("first", 40'000);
+  Fill("second", 40'000);
+  ASSERT_EQ(Evicted(), 0U);
+  Fill("third", 60'000);
+  EXPECT_EQ(Evicted(), 1U);
+  EXPECT_EQ(Used("first"), 0);
+  EXPECT_EQ(Used("second"), 40'000);
+  EXPECT_GT(Used("third"), 1'000);
+}
+
+TEST_F(EventMemory, IsGivenUpLastByLogsThatAreBeingDenied) {
+  Fill("first", 40'000);
+  EXPECT_FALSE(under_test_.Check("first", limit_, 59'999).allowed);
+  Fill("second", 40'000);
+  Fill("third", 60'000);
+  EXPECT_EQ(Used("first"), 40'000);
+  EXPECT_EQ(Used("second"), 0);
+}
+
+TEST_F(EventMemory, IsGivenUpEvenByLogsThatAreBeingDeniedWhenThereAreNoOthers) {
+  Fill("first", 40'000);
+  Fill("second", 40'000);
+  EXPECT_FALSE(under_test_.Check("first", limit_, 59'999).allowed);
+  EXPECT_FALSE(under_test_.Check("second", limit_, 59'999).allowed);
+  for (int i = 0; Evicted() == 0; ++i) {
+    under_test_.clock.Advance(microseconds(1));
+    ASSERT_TRUE(under_test_.Check("third", limit_).allowed);
+  }
+  EXPECT_EQ(under_test_.store.Stats().evicted_denied, 1U);
+  EXPECT_EQ(Used("first"), 0);
+  EXPECT_EQ(Used("second"), 40'000);
+}
+
+TEST_F(EventMemory, OfLogsWhoseTimeHasPassedIsUsedBeforeAnyoneElses) {
+  Fill("past", 40'000);
+  under_test_.clock.Advance(hours(1));
+  Fill("live", 30'000);
+  Fill("new", 45'000);
+  EXPECT_EQ(Evicted(), 0U);
+  EXPECT_EQ(Used("live"), 30'000);
+  EXPECT_EQ(Used("new"), 45'000);
+}
+
+// A group holds its keys, so neither can give anything up to the other.
+TEST_F(EventMemory, ThatNobodyCanGiveUpIsAnOverloadAndLeavesNoTrace) {
+  Fill("first", 42'000);
+  const auto ask = [&] {
+    return under_test_.Ask({under_test_.ChargeFor("second", limit_),
+                            under_test_.ChargeFor("first", limit_, 0)});
+  };
+  Decision decision;
+  do {
+    under_test_.clock.Advance(microseconds(1));
+    decision = ask();
+  } while (decision.allowed);
+  EXPECT_EQ(decision.reason, Reason::kOverload);
+  EXPECT_GT(decision.retry_after, Duration(0));
+  EXPECT_EQ(Evicted(), 0U);
+  EXPECT_EQ(Used("first"), 42'000);
+  const std::int64_t used = Used("second");
+  const std::size_t chunks = Chunks();
+  EXPECT_EQ(ask().reason, Reason::kOverload);
+  EXPECT_EQ(Used("second"), used);
+  EXPECT_EQ(Chunks(), chunks);
+  // By itself the first gives way.
+  EXPECT_TRUE(under_test_.Check("second", limit_).allowed);
+  EXPECT_EQ(Used("first"), 0);
+}
+
+TEST_F(EventMemory, ThatIsShortKeepsNobodyFromMakingFreshOrGivingBack) {
+  Fill("first", 59'000);
+  Fill("second", 59'000);
+  ASSERT_EQ(Evicted(), 1U);
+  EXPECT_EQ(under_test_.Do(Verb::kRefund, "second", limit_, kMaxCount).remaining, 60'000);
+  EXPECT_EQ(under_test_.Do(Verb::kReset, "first", limit_).remaining, 60'000);
+  EXPECT_EQ(Chunks(), 0U);
+}
+
+TEST_F(EventMemory, ReturnsAsAWholeHoweverItWasUsed) {
+  std::mt19937_64 random(42);
+  const auto pick = [&](int most) { return std::uniform_int_distribution(0, most)(random); };
+  const Limit log = LimitOf("5k/min", {.algorithm = Algorithm::kSlidingLog});
+  const Limit places = LimitOf("500 concurrent lease 1min");
+  std::vector<ReservationId> leases;
+  constexpr int kKeys = 400;
+  for (int i = 0; i < 300'000; ++i) {
+    const std::string key = "key " + std::to_string(pick(kKeys - 1));
+    if (pick(3) == 0) under_test_.clock.Advance(microseconds(pick(500)));
+    switch (pick(9)) {
+      case 0:
+        under_test_.Do(Verb::kRefund, key, log, pick(20));
+        break;
+      case 1:
+        under_test_.Do(pick(20) == 0 ? Verb::kReset : Verb::kPeek, key, log);
+        break;
+      case 2:
+      case 3:
+        leases.push_back(under_test_.Check(key, places).reservation);
+        break;
+      case 4:
+        if (leases.empty()) break;
+        std::swap(leases[static_cast<std::size_t>(pick(static_cast<int>(leases.size()) - 1))],
+                  leases.back());
+        std::ignore = under_test_.Cancel(leases.back());
+        leases.pop_back();
+        break;
+      case 5:
+        under_test_.Ask({under_test_.ChargeFor(key, log, pick(3)),
+                         under_test_.ChargeFor(key, places),
+                         under_test_.ChargeFor("key " + std::to_string(pick(kKeys)), log)});
+        break;
+      default:
+        under_test_.Check(key, log, 1 + pick(2));
+        break;
+    }
+  }
+  ASSERT_GT(Evicted(), 0U);
+  for (int i = 0; i <= kKeys; ++i) {
+    const std::string key = "key " + std::to_string(i);
+    under_test_.Do(Verb::kReset, key, log);
+    under_test_.Do(Verb::kReset, key, places);
+  }
+  EXPECT_EQ(Chunks(), 0U);
+}
+
+}  // namespace
+}  // namespace weir
