@@ -119,6 +119,8 @@ class Limit {
 
   std::int64_t emission_interval() const noexcept { return emission_interval_; }  // T
   std::int64_t burst_tolerance() const noexcept { return burst_tolerance_; }      // tau = burst T
+  // 2^64 / T, rounded down: dividing by T is a third of a check otherwise.
+  std::uint64_t emission_reciprocal() const noexcept { return emission_reciprocal_; }
   std::int64_t window() const noexcept { return window_; }
   std::int64_t sub_window() const noexcept { return sub_window_; }
   std::int64_t max_wait() const noexcept { return max_wait_; }
@@ -142,6 +144,7 @@ class Limit {
 
   std::int64_t emission_interval_ = 0;
   std::int64_t burst_tolerance_ = 0;
+  std::uint64_t emission_reciprocal_ = 0;
   std::int64_t capacity_ = 0;
   std::uint64_t state_salt_ = 0;
   std::int64_t max_wait_ = 0;

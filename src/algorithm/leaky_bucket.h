@@ -14,7 +14,16 @@
 
 namespace weir {
 
-// All verbs. A caller who names a wait is served only if its delay is no longer than that.
+// kCheck and kPeek. A caller who names a wait is served only if its delay is no longer than that.
+BucketVerdict JudgeLeakyQueue(const Limit& limit, BucketState state, const Request& request,
+                              Ticks now) noexcept;
+
+// What a queue holds when empty, in ticks.
+inline std::int64_t QueueRoom(const Limit& limit) noexcept {
+  return limit.burst_tolerance() + limit.emission_interval();
+}
+
+// All verbs.
 Step<BucketState> StepLeakyQueue(const Limit& limit, BucketState state, const Request& request,
                                  Ticks now) noexcept;
 

@@ -38,9 +38,9 @@ std::int64_t Estimate(const Limit& limit, const SlidingWindowState& state, Ticks
   return Weighted(state.previous, LeftOf(limit, state.end, now), limit.window()) + state.current;
 }
 
-// The longest time before a window's end at which Weighted(count, time) <= allowed.
+// The longest time before a window's end at which Weighted(count, time) <= allowed, for a count
+// that is above it: otherwise there is nothing to wait for.
 std::int64_t LongestLeft(std::int64_t count, std::int64_t allowed, std::int64_t window) noexcept {
-  if (count <= allowed) return window;
   // floor(count * left / window) <= allowed  <=>  count * left < (allowed + 1) * window
   const Wide bound = Wide{allowed + 1} * window;
   return static_cast<std::int64_t>((bound + count - 1) / count - 1);

@@ -37,18 +37,41 @@ std::int64_t LevelAfter(const Limit& limit, std::int64_t level, BucketState stat
 }  // namespace
 
 Step<BucketState> ManageBucket(const Limit& limit, BucketState state, const Request& request,
-                               Ticks now) noexcept {
+                               Ticks now, std::int64_t room) noexcept {
   const std::int64_t level = TimeToFull(limit, state, now);
-  const std::int64_t next_level = LevelAfter(limit, level, state, request, now);
+  const BucketVerdict verdict{Reason::kOk, LevelAfter(limit, level, state, request, now), 0};
   Step<BucketState> step;
-  step.next.theoretical_arrival = now + Ticks(next_level);
-  step.decision.allowed = true;
-  step.decision.reason = Reason::kOk;
-  step.decision.limit = limit.capacity();
-  step.decision.cost = request.cost;
-  step.decision.remaining = UnitsIn(limit, limit.burst_tolerance() - next_level);
-  step.decision.reset_after = ToDuration(Ticks(next_level));
+  if (verdict.level == 0 && (level > 0 || request.verb == Verb::kReset)) {
+    step.next = {};  // Fresh by every clock, as a new key is.
+  } else {
+    const Ticks arrival = now + Ticks(verdict.level);
+    step.next.theoretical_arrival =
+        verdict.level == level ? std::min(state.theoretical_arrival, arrival) : arrival;
+  }
+  step.decision = DescribeBucket(limit, request, verdict, room);
   return step;
+}
+
+Step<BucketState> StepOf(const Limit& limit, BucketState state, const Request& request, Ticks now,
+                         const BucketVerdict& verdict, std::int64_t room) noexcept {
+  Step<BucketState> step;
+  step.next = StateAfter(verdict, state, request, now);
+  step.decision = DescribeBucket(limit, request, verdict, room);
+  if (verdict.reason == Reason::kOk && Takes(request)) {
+    step.receipt = step.next.theoretical_arrival;
+    const std::int64_t taken = verdict.level - TimeToFull(limit, state, now);
+    step.charged = limit.spec().overdraft ? UnitsIn(limit, taken) : request.cost;
+  }
+  return step;
+}
+
+Step<BucketState> StepTokenBucket(const Limit& limit, BucketState state, const Request& request,
+                                  Ticks now) noexcept {
+  const std::int64_t room = limit.burst_tolerance();
+  if (request.verb != Verb::kCheck && request.verb != Verb::kPeek) {
+    return ManageBucket(limit, state, request, now, room);
+  }
+  return StepOf(limit, state, request, now, JudgeTokenBucket(limit, state, request, now), room);
 }
 
 BucketState CarryBucket(const Limit& from, const Limit& to, BucketState state, Ticks now) noexcept {

@@ -35,73 +35,87 @@ inline std::int64_t TimeFor(const Limit& limit, std::int64_t cost, std::int64_t 
   return cost * limit.emission_interval();
 }
 
-// Whole units that `time` is worth.
+// Whole units that `time` is worth. Multiplies by the reciprocal, which falls short by one at most
+// for any time below 2^64, and makes up for that.
 inline std::int64_t UnitsIn(const Limit& limit, std::int64_t time) noexcept {
-  return time > 0 ? time / limit.emission_interval() : 0;
+  if (time <= 0) return 0;
+  __extension__ using Wide = unsigned __int128;
+  const Wide product = static_cast<Wide>(time) * limit.emission_reciprocal();
+  const auto units = static_cast<std::int64_t>(product >> 64);
+  const bool short_by_one = time - units * limit.emission_interval() >= limit.emission_interval();
+  return units + (short_by_one ? 1 : 0);
 }
 
-// kCheck and kPeek.
-inline Step<BucketState> CheckTokenBucket(const Limit& limit, BucketState state,
-                                          const Request& request, Ticks now) noexcept {
+// What a bucket says to kCheck or kPeek, in ticks: all that a store needs to go on. Kept apart from
+// the Decision, which is five times as large, because a store may have to ask more than once.
+struct BucketVerdict {
+  Reason reason;       // kOk, kLimited or kNeverFits.
+  std::int64_t level;  // Time to full afterwards.
+  std::int64_t wait;   // How long until it goes ahead (kOk) or would pass (kLimited).
+};
+
+inline BucketVerdict JudgeTokenBucket(const Limit& limit, BucketState state, const Request& request,
+                                      Ticks now) noexcept {
   const std::int64_t tolerance = limit.burst_tolerance();
   const std::int64_t level = TimeToFull(limit, state, now);
   const bool overdraft = limit.spec().overdraft;
   const std::int64_t wanted = overdraft ? 1 : AskedCost(request);
-
-  Step<BucketState> step;
-  // As it was, but for clock damage: that is mended even by a denial, or it would never drain.
-  step.next.theoretical_arrival = std::min(state.theoretical_arrival, now + Ticks(level));
-  Decision& decision = step.decision;
-  decision.limit = limit.capacity();
-  decision.cost = request.cost;
-  if (wanted > limit.capacity()) [[unlikely]] {
-    decision.reason = Reason::kNeverFits;
-    decision.retry_after = kNever;
-    decision.remaining = UnitsIn(limit, tolerance - level);
-    decision.reset_after = ToDuration(Ticks(level));
-    return step;
-  }
+  if (wanted > limit.capacity()) [[unlikely]]
+    return {Reason::kNeverFits, level, 0};
 
   const std::int64_t excess = level + wanted * limit.emission_interval() - tolerance;
-  if (excess > request.wait.count()) {
-    decision.reason = Reason::kLimited;
-    decision.retry_after = ToDuration(Ticks(excess - request.wait.count()));
-    decision.remaining = UnitsIn(limit, tolerance - level);
-    decision.reset_after = ToDuration(Ticks(level));
-    return step;
+  const std::int64_t early = excess - request.wait.count();
+  if (early > 0) return {Reason::kLimited, level, early};
+  const std::int64_t delay = std::max<std::int64_t>(0, excess);
+  if (!Takes(request)) return {Reason::kOk, level, delay};
+  if (!overdraft) [[likely]] {
+    return {Reason::kOk, level + wanted * limit.emission_interval(), delay};
   }
-
-  std::int64_t next_level = level;
-  if (Takes(request)) {
-    const std::int64_t most_debt = 2 * tolerance + request.wait.count();
-    next_level =
-        overdraft
-            ? std::max(level, std::min(most_debt, level + TimeFor(limit, request.cost, most_debt)))
-            : level + wanted * limit.emission_interval();
-    step.next.theoretical_arrival = now + Ticks(next_level);
-    step.receipt = step.next.theoretical_arrival;
-    step.charged = overdraft ? UnitsIn(limit, next_level - level) : request.cost;
-  }
-  decision.allowed = true;
-  decision.reason = Reason::kOk;
-  decision.remaining = UnitsIn(limit, tolerance - next_level);
-  decision.reset_after = ToDuration(Ticks(next_level));
-  if (excess > 0) [[unlikely]]
-    decision.delay = ToDuration(Ticks(excess));
-  return step;
+  const std::int64_t most_debt = 2 * tolerance + request.wait.count();
+  const std::int64_t indebted = level + TimeFor(limit, request.cost, most_debt);
+  return {Reason::kOk, std::max(level, std::min(most_debt, indebted)), delay};
 }
 
-// All other verbs; the same for both kinds of bucket.
+// The state after a verdict. A denial and a mere question leave it alone but for clock damage: that
+// they mend, or a key that is asked for all the time would never begin to drain.
+inline BucketState StateAfter(const BucketVerdict& verdict, BucketState state,
+                              const Request& request, Ticks now) noexcept {
+  const Ticks arrival = now + Ticks(verdict.level);
+  if (verdict.reason == Reason::kOk && Takes(request)) return {.theoretical_arrival = arrival};
+  return {.theoretical_arrival = std::min(state.theoretical_arrival, arrival)};
+}
+
+// The decision on a bucket that holds `room` when fresh: the tolerance, and one more for a queue.
+inline Decision DescribeBucket(const Limit& limit, const Request& request,
+                               const BucketVerdict& verdict, std::int64_t room) noexcept {
+  const bool allowed = verdict.reason == Reason::kOk;
+  const Duration wait =
+      verdict.reason == Reason::kNeverFits ? kNever : ToDuration(Ticks(verdict.wait));
+  return {.allowed = allowed,
+          .reason = verdict.reason,
+          .source = Source::kMemory,
+          .rule = {},
+          .limit = limit.capacity(),
+          .remaining = std::min(limit.capacity(), UnitsIn(limit, room - verdict.level)),
+          .cost = request.cost,
+          .retry_after = allowed ? Duration(0) : wait,
+          .reset_after = ToDuration(Ticks(verdict.level)),
+          .delay = allowed ? wait : Duration(0),
+          .reservation = ReservationId::kNone};
+}
+
+// kRefund, kPenalize, kReset, kSettle and kUnbook; the same for both kinds of bucket but for the
+// room it describes.
 Step<BucketState> ManageBucket(const Limit& limit, BucketState state, const Request& request,
-                               Ticks now) noexcept;
+                               Ticks now, std::int64_t room) noexcept;
 
-inline Step<BucketState> StepTokenBucket(const Limit& limit, BucketState state,
-                                         const Request& request, Ticks now) noexcept {
-  if (request.verb == Verb::kCheck || request.verb == Verb::kPeek) [[likely]] {
-    return CheckTokenBucket(limit, state, request, now);
-  }
-  return ManageBucket(limit, state, request, now);
-}
+// All verbs.
+Step<BucketState> StepTokenBucket(const Limit& limit, BucketState state, const Request& request,
+                                  Ticks now) noexcept;
+
+// The step that goes with a verdict, for both kinds of bucket.
+Step<BucketState> StepOf(const Limit& limit, BucketState state, const Request& request, Ticks now,
+                         const BucketVerdict& verdict, std::int64_t room) noexcept;
 
 // The state under `to` of a key that `from` counted until now: its time to full, clamped to the
 // new capacity. Where the period stays, that is what was used, in proportion.

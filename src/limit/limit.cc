@@ -101,6 +101,7 @@ Result<Limit> Limit::Make(const LimitSpec& spec) {
 void Limit::WorkOutBucket() {
   // Rounded up, so that nothing is ever above the stated rate.
   emission_interval_ = DivideRoundingUp(ToTicks(spec_.period).count(), spec_.count);
+  emission_reciprocal_ = ~std::uint64_t{0} / static_cast<std::uint64_t>(emission_interval_);
   capacity_ = BurstOf(spec_);
   burst_tolerance_ = capacity_ * emission_interval_;
   // The deepest debt, and what waiting may have booked beyond it.

@@ -26,16 +26,20 @@ std::optional<Error> CheckDuration(std::string_view field, Duration value, Durat
                  " ns is not allowed; write 0 to " + std::to_string(most.count()) + " ns");
 }
 
+std::optional<Error> CheckSize(std::string_view field, std::size_t value, std::size_t least,
+                               std::size_t most) {
+  if (value >= least && value <= most) return std::nullopt;
+  return Invalid(std::string(field) + ": " + std::to_string(value) + " is not allowed; write " +
+                 std::to_string(least) + " to " + std::to_string(most));
+}
+
 std::optional<Error> CheckOptions(const LimiterOptions& options) {
-  if (options.memory_cap < kMinCapBytes) {
-    return Invalid("memory_cap: " + std::to_string(options.memory_cap) +
-                   " bytes are too few; write at least " + std::to_string(kMinCapBytes));
+  constexpr std::size_t kMostReservations = std::size_t{1} << 24;
+  auto error = CheckSize("memory_cap", options.memory_cap, kMinCapBytes, kMaxCapBytes);
+  if (!error) {
+    error = CheckSize("max_reservations", options.max_reservations, 0, kMostReservations);
   }
-  constexpr std::size_t kMostReservations = std::size_t{1} << 31;
-  if (options.max_reservations > kMostReservations) {
-    return Invalid("max_reservations: at most " + std::to_string(kMostReservations));
-  }
-  return std::nullopt;
+  return error;
 }
 
 std::optional<Error> CheckLayers(const std::vector<Layer>& layers) {
@@ -177,7 +181,8 @@ Result<Decision> Limiter::Cancel(ReservationId reservation) {
 
 Result<Decision> Limiter::State::Settle(Action action, ReservationId reservation,
                                         std::int64_t cost) {
-  Group group{.action = action, .reservation = reservation, .cost = cost};
+  Group group{
+      .action = action, .charges = Current().in_force, .reservation = reservation, .cost = cost};
   store.Decide(group, clock.Read());
   if (group.error) return std::unexpected(*group.error);
   waiting.Nudge();
@@ -199,6 +204,7 @@ Result<Decision> Reservation::Cancel() { return limiter_->Cancel(decision_.reser
 Lease::Lease(Lease&& other) noexcept
     : limiter_(other.limiter_), decision_(std::exchange(other.decision_, Decision{})) {}
 Lease& Lease::operator=(Lease&& other) noexcept {
+  if (this == &other) return *this;
   Release();
   limiter_ = other.limiter_;
   decision_ = std::exchange(other.decision_, Decision{});
@@ -214,11 +220,13 @@ void Lease::Release() noexcept {
 // --- Waiting ---
 
 Result<Decision> Limiter::Wait(Keys keys, Duration patience, const Ask& ask) {
-  std::promise<Decision> promise;
-  const Result<WaitId> started =
-      WaitThen(keys, patience, [&](const Decision& decision) { promise.set_value(decision); }, ask);
+  // Shared: the one who answers may still be at it when the answer is read.
+  const auto promise = std::make_shared<std::promise<Decision>>();
+  std::future<Decision> answer = promise->get_future();
+  const Result<WaitId> started = WaitThen(
+      keys, patience, [promise](const Decision& decision) { promise->set_value(decision); }, ask);
   if (!started) return std::unexpected(started.error());
-  return promise.get_future().get();
+  return answer.get();
 }
 
 Result<WaitId> Limiter::WaitThen(Keys keys, Duration patience, WaitDone done, const Ask& ask) {

@@ -11,7 +11,11 @@ bool Books(const Limit& limit) noexcept {
          limit.algorithm() == Algorithm::kLeakyBucket;
 }
 
-void WorkOut(Layers& layers) noexcept {
+void WorkOut(Layers& layers) {
+  layers.in_force.clear();
+  for (const ScopedLayer& layer : layers.all) {
+    layers.in_force.push_back({.rule = layer.name, .limit = &layer.limit});
+  }
   layers.book_ahead =
       std::ranges::all_of(layers.all, [](const ScopedLayer& layer) { return Books(layer.limit); });
   layers.max_wait = layers.all[0].limit.spec().max_wait;
@@ -50,7 +54,9 @@ void Limiter::State::Publish(std::unique_ptr<Layers> next) {
 
 Result<WaitId> Limiter::State::WaitBooked(std::shared_ptr<Question> question, Now now,
                                           Duration patience, WaitDone done) {
-  question->SetWait(patience);
+  // To wait for nothing is not to name a wait: a queue would say how long it takes, and be waited
+  // for.
+  question->SetWait(std::max(patience, Duration(1)));
   Decision decision = question->Decide(now).decision;
   const Duration delay = std::exchange(decision.delay, Duration(0));
   if (!decision.allowed || delay == Duration(0)) {
@@ -72,34 +78,37 @@ Result<WaitId> Limiter::State::WaitBooked(std::shared_ptr<Question> question, No
   give_back(now);
   decision.allowed = false;
   decision.reason = Reason::kOverload;
+  decision.retry_after = delay;
   done(decision);
   return WaitId{0};
 }
 
 Result<WaitId> Limiter::State::WaitInLine(std::shared_ptr<Question> question, Now now,
                                           Duration patience, WaitDone done) {
+  const auto attempt = [this, question](Now at, Wait::Turn turn) {
+    question->Follow(Current());
+    question->SetVerb(turn == Wait::Turn::kNow ? Verb::kCheck : Verb::kPeek);
+    Decision decision = question->Decide(at).decision;
+    if (turn == Wait::Turn::kNotYet && decision.allowed) {
+      decision.allowed = false;
+      decision.reason = Reason::kLimited;
+    }
+    return decision;
+  };
   const std::uint64_t line = question->Line();
-  Decision decision;
-  const bool others_wait = waiting.HasLine(line);
-  if (!others_wait) decision = question->Decide(now).decision;
-  const bool wait_helps = others_wait || (!decision.allowed && decision.reason == Reason::kLimited);
-  if (!wait_helps || patience == Duration(0)) {
-    if (others_wait) decision = Decision{.allowed = false, .reason = Reason::kLimited};
+  const Wait::Turn turn = waiting.HasLine(line) ? Wait::Turn::kNotYet : Wait::Turn::kNow;
+  Decision decision = attempt(now, turn);
+  if (decision.allowed || decision.reason != Reason::kLimited || patience == Duration(0)) {
     done(decision);
     return WaitId{0};
   }
-  const auto attempt = [question](Now at, Wait::Turn turn) {
-    question->SetVerb(turn == Wait::Turn::kNow ? Verb::kCheck : Verb::kPeek);
-    return question->Decide(at).decision;
-  };
-  const SteadyTime deadline = now.steady + patience;
-  const std::optional<WaitId> id =
-      waiting.Add({.attempt = attempt,
-                   .give_back = nullptr,
-                   .done = done,
-                   .line = line,
-                   .due = std::min(deadline, now.steady + decision.retry_after),
-                   .deadline = deadline});
+  // Due at once: what was given back between the attempt above and now has woken nobody.
+  const std::optional<WaitId> id = waiting.Add({.attempt = attempt,
+                                                .give_back = nullptr,
+                                                .done = done,
+                                                .line = line,
+                                                .due = now.steady,
+                                                .deadline = now.steady + patience});
   if (id) return *id;
   decision.reason = Reason::kOverload;
   done(decision);
@@ -107,6 +116,7 @@ Result<WaitId> Limiter::State::WaitInLine(std::shared_ptr<Question> question, No
 }
 
 void Question::Add(const ScopedLayer& layer, std::string_view key, std::uint64_t hash) noexcept {
+  layer_of_[size_] = static_cast<std::uint8_t>(&layer - layers_->all.data());
   charges_[size_++] = {.rule = layer.name,
                        .key = key,
                        .hash = hash ^ layer.scope,
@@ -118,7 +128,7 @@ void Question::Add(const ScopedLayer& layer, std::string_view key, std::uint64_t
 
 void Question::SetSameKey(std::string_view key) noexcept {
   const std::uint64_t hash = store_.Hash(key);
-  for (const ScopedLayer& layer : layers_.all) Add(layer, key, hash);
+  for (const ScopedLayer& layer : layers_->all) Add(layer, key, hash);
 }
 
 Result<void> Question::SetKeys(const Keys& keys) {
@@ -126,22 +136,27 @@ Result<void> Question::SetKeys(const Keys& keys) {
     SetSameKey(*keys.same());
     return {};
   }
-  if (keys.each().size() != layers_.all.size()) {
+  if (keys.each().size() != layers_->all.size()) {
     return std::unexpected(Error{.code = ErrorCode::kInvalidArgument,
                                  .message = "keys: " + std::to_string(keys.each().size()) +
                                             " given; write one for each of the " +
-                                            std::to_string(layers_.all.size()) +
+                                            std::to_string(layers_->all.size()) +
                                             " layers, kSkip to leave one out"});
   }
-  for (std::size_t i = 0; i < layers_.all.size(); ++i) {
+  for (std::size_t i = 0; i < layers_->all.size(); ++i) {
     const auto& bytes = keys.each()[i].bytes();
-    if (bytes) Add(layers_.all[i], *bytes, store_.Hash(*bytes));
+    if (bytes) Add(layers_->all[i], *bytes, store_.Hash(*bytes));
   }
   return {};
 }
 
 void Question::SetVerb(Verb verb) noexcept {
   for (std::size_t i = 0; i < size_; ++i) charges_[i].verb = verb;
+}
+
+void Question::Follow(const Layers& layers) noexcept {
+  layers_ = &layers;
+  for (std::size_t i = 0; i < size_; ++i) charges_[i].limit = &layers.all[layer_of_[i]].limit;
 }
 
 void Question::SetWait(Duration wait) noexcept {

@@ -30,8 +30,9 @@ struct ScopedLayer {
 // All layers as of one moment; never changed once others can see it.
 struct Layers {
   std::vector<ScopedLayer> all;
-  bool book_ahead = true;  // Every layer is a bucket, so that a wait can be booked.
-  Duration max_wait{0};    // The shortest of the layers'.
+  std::vector<Charge> in_force;  // Each limit by its rule, for settling.
+  bool book_ahead = true;        // Every layer is a bucket, so that a wait can be booked.
+  Duration max_wait{0};          // The shortest of the layers'.
 };
 
 class Question;
@@ -65,13 +66,15 @@ struct Limiter::State {
 class Question {
  public:
   Question(MemoryStore& store, const Layers& layers, Verb verb, std::int64_t cost) noexcept
-      : store_(store), layers_(layers), verb_(verb), cost_(cost) {}
+      : store_(store), layers_(&layers), verb_(verb), cost_(cost) {}
 
   // An error if the keys do not fit the layers.
   Result<void> SetKeys(const Keys& keys);
   void SetSameKey(std::string_view key) noexcept;
   void SetWait(Duration wait) noexcept;
   void SetVerb(Verb verb) noexcept;
+  // Asks under the limits of `layers` from now on, the same layers at a later moment.
+  void Follow(const Layers& layers) noexcept;
   // Gives back what the last Decide booked, from now on.
   void Unbook() noexcept;
 
@@ -83,13 +86,14 @@ class Question {
   void Add(const ScopedLayer& layer, std::string_view key, std::uint64_t hash) noexcept;
 
   MemoryStore& store_;
-  const Layers& layers_;
+  const Layers* layers_;
   Verb verb_;
   std::int64_t cost_;
   std::size_t size_ = 0;
   std::array<Charge, kMaxGroupCharges> charges_;
   std::array<Decision, kMaxGroupCharges> decisions_;
   std::array<Ticks, kMaxGroupCharges> receipts_;
+  std::array<std::uint8_t, kMaxGroupCharges> layer_of_;  // By charge.
   Group group_;
 };
 

@@ -1,6 +1,7 @@
 #include "limiter/waiting.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -18,9 +19,16 @@ Waiting::~Waiting() {
   }
   wake_.notify_all();
   if (thread_.joinable()) thread_.join();
-  for (auto& [id, waiter] : waiters_) {
-    waiter.wait.done(Decision{.allowed = false, .reason = Reason::kOverload});
+  // In the order in which they came. A callback that begins another wait is refused.
+  std::map<std::uint64_t, Wait> left;
+  {
+    const std::scoped_lock lock(mutex_);
+    for (auto& [id, waiter] : waiters_) left.emplace(id, std::move(waiter.wait));
+    waiters_.clear();
+    lines_.clear();
+    schedule_.clear();
   }
+  for (auto& [id, wait] : left) wait.done({.allowed = false, .reason = Reason::kOverload});
 }
 
 bool Waiting::HasLine(std::uint64_t line) const {
@@ -35,7 +43,7 @@ std::size_t Waiting::size() const {
 
 std::optional<WaitId> Waiting::Add(Wait wait) {
   const std::scoped_lock lock(mutex_);
-  if (waiters_.size() >= capacity_) return std::nullopt;
+  if (stopping_ || waiters_.size() >= capacity_) return std::nullopt;
   const std::uint64_t id = ++last_id_;
   SteadyTime due = wait.due;
   if (wait.line) {
@@ -109,17 +117,15 @@ void Waiting::Run() {
   }
 }
 
-// The lock is let go while the attempt and the callback run; the waiter may be cancelled meanwhile.
+// The lock is held during the attempt, so that nothing given back meanwhile goes unnoticed, and let
+// go for the callback.
 void Waiting::Serve(std::unique_lock<std::mutex>& lock, std::uint64_t id, Now now) {
   Waiter& waiter = waiters_.at(id);
   const bool first = !waiter.wait.line || lines_.at(*waiter.wait.line).front() == id;
   const bool late = now.steady >= waiter.wait.deadline;
   // Those behind the first are woken only by their deadline.
-  Decision decision = waiter.wait.attempt(now, first ? Wait::Turn::kNow : Wait::Turn::kNotYet);
-  if (!first && decision.allowed) {
-    decision.allowed = false;
-    decision.reason = Reason::kLimited;
-  }
+  const Decision decision =
+      waiter.wait.attempt(now, first ? Wait::Turn::kNow : Wait::Turn::kNotYet);
   if (first && !decision.allowed && decision.reason == Reason::kLimited && !late) {
     const Duration again = std::max(decision.retry_after, Duration(1));
     const bool hopeless = again > waiter.wait.deadline - now.steady;

@@ -23,8 +23,8 @@
 namespace weir {
 
 struct Wait {
-  // Asks again, without taking anything if the wait is not the first in its line. A booked wait
-  // answers with what it was told.
+  // Asks again; a wait that is not the first in its line takes nothing and is not let through. A
+  // booked wait answers with what it was told.
   enum class Turn : bool { kNotYet, kNow };
   std::function<Decision(Now, Turn)> attempt;
   // Called when the wait is cancelled; may be empty.

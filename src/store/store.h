@@ -50,7 +50,7 @@ struct Group {
   // kDecide, kReserve: at most kMaxGroupCharges. kCommit, kCancel: the limits in force now by their
   // rules, because they may have changed since; nothing else in them is looked at.
   std::span<const Charge> charges{};
-  std::span<Decision> decisions{};    // Out, kDecide and kReserve: one for each charge.
+  std::span<Decision> decisions{};  // Out, kDecide and kReserve: one for each charge.
 
   Duration ttl = std::chrono::seconds(60);  // kReserve: after this the charge simply stays.
   // In for kCommit and kCancel. Out for kReserve, and for kDecide if leases were taken.

@@ -51,9 +51,14 @@ struct ScheduledAtomics {
     T value_{};
   };
 
-  static std::uint64_t LoadFingerprint(const SlotHead& slot) {
-    Step();
-    return slot.fingerprint;
+  template <typename LineSlot>
+  static unsigned Match(const LineSlot* line, std::uint64_t fingerprint) {
+    unsigned match = 0;
+    for (unsigned i = 0; i < kSlotsPerLine; ++i) {
+      Step();
+      match |= static_cast<unsigned>(line[i].fingerprint == fingerprint) << i;
+    }
+    return match;
   }
 
   static SlotHead Load(const SlotHead& slot) {

@@ -38,10 +38,11 @@ class Subject {
         table_(budget_, {.first_lines = lines, .grace = Ticks(0)}) {}
 
   bool Charge(std::uint64_t key, std::int64_t burst, std::int64_t cost = 1) {
-    const bool allowed = table_.Update(key, kNow, [&](std::uint64_t word) {
+    bool allowed = false;
+    table_.Update(key, kNow, [&](std::uint64_t word) {
       const std::int64_t level = LevelOf(word) + cost * kInterval;
-      const bool fits = level <= burst * kInterval;
-      return Outcome{fits ? MakeWord(kNow + Ticks(level)) : word | kDeniedBit, fits};
+      allowed = level <= burst * kInterval;
+      return allowed ? MakeWord(kNow + Ticks(level)) : word | kDeniedBit;
     });
     if (allowed) admitted_[key] += cost;
     return allowed;
@@ -65,8 +66,12 @@ class Subject {
   }
 
   std::int64_t Level(std::uint64_t key) {
-    return table_.Update(key, kNow,
-                         [&](std::uint64_t word) { return LevelOutcome{word, LevelOf(word)}; });
+    std::int64_t level = 0;
+    table_.Update(key, kNow, [&](std::uint64_t word) {
+      level = LevelOf(word);
+      return word;
+    });
+    return level;
   }
 
   // Whether the table holds for every key exactly what was admitted; with evictions, no more.
@@ -81,14 +86,6 @@ class Subject {
   }
 
  private:
-  struct Outcome {
-    std::uint64_t word;
-    bool result;
-  };
-  struct LevelOutcome {
-    std::uint64_t word;
-    std::int64_t result;
-  };
   static std::int64_t LevelOf(std::uint64_t word) {
     return std::max<std::int64_t>(0, (FreshAt(word) - kNow).count());
   }

@@ -116,6 +116,7 @@ void MemoryStore::LockedGroup::Unlock(Entry& entry) noexcept {
 
 void MemoryStore::LockedGroup::Do(Entry& entry, Effect effect) noexcept {
   Ticks fresh_at{0};
+  bool stored = effect == Effect::kApply;
   if (!entry.state) {
     const auto step = StepBucket(LimitOf(entry), entry.word, entry.request, at_.now);
     entry.taken = {.decision = step.decision, .charged = step.charged, .receipt = step.receipt};
@@ -124,9 +125,10 @@ void MemoryStore::LockedGroup::Do(Entry& entry, Effect effect) noexcept {
     const PayloadStep step = entry.state->Do(entry.request, at_, effect);
     entry.taken = {.decision = step.decision, .charged = step.charged, .receipt = step.receipt};
     fresh_at = step.fresh_at;
+    stored = step.stored;
   }
   const bool denied = !entry.taken.decision.allowed;
-  if (effect == Effect::kApply || denied) {
+  if (stored || denied) {
     entry.word_after =
         WordAfter(entry.word, fresh_at, entry.taken.decision, KnockOf(entry.request));
   }
@@ -159,8 +161,7 @@ void MemoryStore::LockedGroup::ApplyAll(ReservationId reservation) noexcept {
     if (!entry.taken.decision.allowed) continue;  // A shadow that would have denied.
     Do(entry, Effect::kApply);
     const Limit& limit = LimitOf(entry);
-    const bool is_lease =
-        limit.algorithm() == Algorithm::kConcurrency && entry.taken.charged != 0;
+    const bool is_lease = limit.algorithm() == Algorithm::kConcurrency && entry.taken.charged != 0;
     // Even nothing is reserved: the real cost comes with the commit.
     if (group_.action != Action::kReserve && !is_lease) continue;
     const Charge& charge = group_.charges[entry.key.charge];
@@ -297,8 +298,8 @@ Request MemoryStore::SettlementOf(const Reserved& reserved, const Limit& limit,
                   .reserved = reserved.cost,
                   .receipt = reserved.receipt};
   const Limit& before = reserved.limit;
-  const bool scaled = before.state_salt() != limit.state_salt() &&
-                      limit.algorithm() != Algorithm::kConcurrency;
+  const bool scaled =
+      before.state_salt() != limit.state_salt() && limit.algorithm() != Algorithm::kConcurrency;
   if (scaled && request.cost < request.reserved) {
     // What was taken has been carried over in proportion, and so is what goes back; rounded down,
     // because giving back more than was carried would let too much through.
@@ -306,8 +307,7 @@ Request MemoryStore::SettlementOf(const Reserved& reserved, const Limit& limit,
     const bool bucket = RoomFor(limit) == Room::kBuckets;
     const Wide part = bucket ? before.emission_interval() : limit.capacity();
     const Wide whole = bucket ? limit.emission_interval() : before.capacity();
-    request.reserved =
-        static_cast<std::int64_t>((request.reserved - request.cost) * part / whole);
+    request.reserved = static_cast<std::int64_t>((request.reserved - request.cost) * part / whole);
     request.cost = 0;
   }
   return request;

@@ -1,6 +1,7 @@
 #include "store/memory/memory_store.h"
 
 #include <algorithm>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -19,11 +20,6 @@ std::size_t LinesFor(const MemoryStoreOptions& options) {
       std::min(options.expected_keys, most * kSlotsPerLine) * 3 / 2 / kSlotsPerLine;
   return std::clamp<std::size_t>(wished, 256, std::max<std::size_t>(256, most));
 }
-
-struct BucketOutcome {
-  std::uint64_t word;
-  Step<BucketState> result;
-};
 
 }  // namespace
 
@@ -83,13 +79,39 @@ std::uint64_t MemoryStore::FingerprintOf(std::uint64_t hash, const Limit& limit)
   return fingerprint == 0 ? 1 : fingerprint;  // 0 marks a slot that was never used.
 }
 
+// The path that most checks take. The decision is made from the verdict once the table is done
+// with it: a Decision carried through the table's loop would cost more than the rest.
+Decision MemoryStore::CheckBucket(const Charge& charge, Ticks now) noexcept {
+  const Limit& limit = *charge.limit;
+  const Request request = RequestOf(charge);
+  const std::uint64_t fingerprint = FingerprintOf(charge.hash, limit);
+  const bool queue = limit.spec().queue;
+  const std::int64_t room = queue ? QueueRoom(limit) : limit.burst_tolerance();
+  const bool takes = Takes(request);
+  BucketVerdict verdict{};
+  buckets_.Update(fingerprint, now, [&](std::uint64_t word) {
+    const BucketState state{.theoretical_arrival = FreshAt(word)};
+    verdict = queue ? JudgeLeakyQueue(limit, state, request, now)
+                    : JudgeTokenBucket(limit, state, request, now);
+    const Ticks fresh_at = StateAfter(verdict, state, request, now).theoretical_arrival;
+    if (takes && verdict.reason == Reason::kOk) {
+      const bool used_up = room - verdict.level < limit.emission_interval();
+      return MakeWord(fresh_at) | (used_up ? word & kDeniedBit : 0);
+    }
+    const bool knocked = takes && verdict.reason == Reason::kLimited;
+    return MakeWord(fresh_at) | (word & kDeniedBit) | (knocked ? kDeniedBit : 0);
+  });
+  Decision decision = DescribeBucket(limit, request, verdict, room);
+  decision.rule = charge.rule;
+  return decision;
+}
+
 MemoryStore::Taken MemoryStore::ChargeBucket(const Limit& limit, std::uint64_t fingerprint,
                                              const Request& request, const Instant& at) noexcept {
-  const auto step = buckets_.Update(fingerprint, at.now, [&](std::uint64_t word) {
-    BucketOutcome outcome{.word = 0, .result = StepBucket(limit, word, request, at.now)};
-    outcome.word = WordAfter(word, outcome.result.next.theoretical_arrival, outcome.result.decision,
-                             KnockOf(request));
-    return outcome;
+  Step<BucketState> step;
+  buckets_.Update(fingerprint, at.now, [&](std::uint64_t word) {
+    step = StepBucket(limit, word, request, at.now);
+    return WordAfter(word, step.next.theoretical_arrival, step.decision, KnockOf(request));
   });
   return {.decision = step.decision, .charged = step.charged, .receipt = step.receipt};
 }
@@ -133,21 +155,14 @@ Decision MemoryStore::Look(const Limit& limit, std::uint64_t hash, Request reque
                            const Instant& at, Knock knock) noexcept {
   const std::uint64_t fingerprint = FingerprintOf(hash, limit);
   request.verb = Verb::kPeek;
-  const auto word_after = [&](std::uint64_t word, Ticks fresh_at, const Decision& decision) {
-    return decision.allowed ? word : WordAfter(word, fresh_at, decision, knock);
-  };
   return In(RoomFor(limit), [&](auto& table) -> Decision {
     if constexpr (kIsBucketTable<decltype(table)>) {
-      return table
-          .Update(fingerprint, at.now,
-                  [&](std::uint64_t word) {
-                    BucketOutcome outcome{.word = 0,
-                                          .result = StepBucket(limit, word, request, at.now)};
-                    outcome.word = word_after(word, outcome.result.next.theoretical_arrival,
-                                              outcome.result.decision);
-                    return outcome;
-                  })
-          .decision;
+      Step<BucketState> step;
+      table.Update(fingerprint, at.now, [&](std::uint64_t word) {
+        step = StepBucket(limit, word, request, at.now);
+        return WordAfter(word, step.next.theoretical_arrival, step.decision, knock);
+      });
+      return step.decision;
     } else {
       const auto locked = table.LockIfPresent(fingerprint);
       if (!locked) {
@@ -158,7 +173,8 @@ Decision MemoryStore::Look(const Limit& limit, std::uint64_t hash, Request reque
       }
       PayloadState state(limit, events_, locked->slot->payload, FreshAt(locked->word));
       const PayloadStep step = state.Do(request, at, Effect::kDecideOnly);
-      table.Unlock(*locked, word_after(locked->word, step.fresh_at, step.decision));
+      const Ticks fresh_at = step.stored ? step.fresh_at : FreshAt(locked->word);
+      table.Unlock(*locked, WordAfter(locked->word, fresh_at, step.decision, knock));
       return step.decision;
     }
   });
@@ -173,20 +189,41 @@ bool MemoryStore::Holds(const Limit& limit, std::uint64_t hash, Ticks now) noexc
   });
 }
 
+const Limit* MemoryStore::PredecessorWithState(const Limit& limit, std::uint64_t hash, Now now,
+                                               Ticks at) noexcept {
+  std::array<const Limit*, kMostPredecessors> line{};  // Newest first.
+  std::size_t size = 0;
+  const Limit* heir = &limit;
+  for (const Limit* from = limit.predecessor(); from != nullptr && size < line.size();
+       from = from->predecessor()) {
+    if (now.steady >= heir->predecessor_until()) break;
+    if (Holds(*from, hash, at)) return from;
+    line[size++] = from;
+    heir = from;
+  }
+  // Somebody who still knows only a predecessor may have moved the state there behind our back.
+  // State moves from older to newer, so whoever looks in this order cannot miss it.
+  if (size > 1) {
+    while (size-- > 0) {
+      if (Holds(*line[size], hash, at)) return line[size];
+    }
+  }
+  return nullptr;
+}
+
 void MemoryStore::CarryOver(const Limit& limit, std::uint64_t hash, Now now,
                             const Instant& at) noexcept {
-  const Limit* heir = &limit;
-  for (const Limit* from = limit.predecessor(); from != nullptr; from = from->predecessor()) {
-    if (now.steady >= heir->predecessor_until()) return;
-    heir = from;
-    if (!Holds(*from, hash, at.now)) continue;
-    In(RoomFor(limit), [&](auto& table) { CarryIn(table, *from, limit, hash, at); });
-    return;
+  const Limit* from = PredecessorWithState(limit, hash, now, at.now);
+  // Once more if it was moved between the look and the lock.
+  for (std::size_t i = 0; i < kMostPredecessors && from != nullptr; ++i) {
+    const bool carried =
+        In(RoomFor(limit), [&](auto& table) { return CarryIn(table, *from, limit, hash, at); });
+    from = carried ? nullptr : PredecessorWithState(limit, hash, now, at.now);
   }
 }
 
 template <typename AnyTable>
-void MemoryStore::CarryIn(AnyTable& table, const Limit& from, const Limit& to, std::uint64_t hash,
+bool MemoryStore::CarryIn(AnyTable& table, const Limit& from, const Limit& to, std::uint64_t hash,
                           const Instant& at) noexcept {
   // In the order in which groups lock.
   const std::uint64_t old_key = FingerprintOf(hash, from);
@@ -200,21 +237,29 @@ void MemoryStore::CarryIn(AnyTable& table, const Limit& from, const Limit& to, s
   std::uint64_t new_word = new_state.word;
   const bool counts = FreshAt(old_word) > at.now;
   const bool carried_already = FreshAt(new_word) > at.now;
-  if (counts && !carried_already) {
-    if constexpr (kIsBucketTable<AnyTable>) {
-      new_word = MakeWord(CarryBucket(from, to, {.theoretical_arrival = FreshAt(old_word)}, at.now)
-                              .theoretical_arrival);
-    } else {
+  if constexpr (kIsBucketTable<AnyTable>) {
+    // Added to what the new limit has counted: there may be more to come from somebody who had
+    // taken up the old one before it changed.
+    if (counts) {
+      const Ticks carried =
+          CarryBucket(from, to, {.theoretical_arrival = FreshAt(old_word)}, at.now)
+              .theoretical_arrival;
+      new_word = MakeWord(carried_already ? carried + (FreshAt(new_word) - at.now) : carried);
+      old_word = 0;
+    }
+  } else {
+    if (counts && !carried_already) {
       // Swapped rather than copied: each payload goes on having one owner.
       std::swap_ranges(std::begin(old_state.slot->payload), std::end(old_state.slot->payload),
                        std::begin(new_state.slot->payload));
       PayloadState state(from, events_, new_state.slot->payload, FreshAt(old_word));
       new_word = MakeWord(state.CarryTo(to));
+      old_word = 0;
     }
-    old_word = 0;
   }
   table.Unlock(old_state, old_word);
   table.Unlock(new_state, new_word);
+  return counts;
 }
 
 void MemoryStore::ReclaimEvents(Ticks now) noexcept {
@@ -259,21 +304,27 @@ void MemoryStore::ReclaimEvents(Ticks now) noexcept {
 
 Decision MemoryStore::Decide(const Charge& charge, Now now) noexcept {
   const Limit& limit = *charge.limit;
-  if (limit.kind() != LimitKind::kCounted) [[unlikely]] {
-    Decision decision = DecideUncounted(charge);
-    decision.rule = charge.rule;
-    return decision;
-  }
-  if (limit.algorithm() == Algorithm::kConcurrency) [[unlikely]] {
-    Decision decision;
-    Group group{.charges = {&charge, 1}, .decisions = {&decision, 1}};
-    DecideGroup(group, now);
-    return group.decision;
-  }
   const Instant at = timeline_.At(now);
   if (limit.predecessor() != nullptr) [[unlikely]]
     CarryOver(limit, charge.hash, now, at);
-  Decision decision = Take(limit, charge.hash, RequestOf(charge), at).decision;
+  const bool asks = charge.verb == Verb::kCheck || charge.verb == Verb::kPeek;
+  const bool plain = limit.kind() == LimitKind::kCounted && RoomFor(limit) == Room::kBuckets;
+  if (plain && asks) [[likely]]
+    return CheckBucket(charge, at.now);
+  return DecideOther(charge, now, at);
+}
+
+Decision MemoryStore::DecideOther(const Charge& charge, Now now, const Instant& at) noexcept {
+  Decision decision;
+  if (charge.limit->kind() != LimitKind::kCounted) {
+    decision = DecideUncounted(charge);
+  } else if (charge.limit->algorithm() == Algorithm::kConcurrency) {
+    Group group{.charges = {&charge, 1}, .decisions = {&decision, 1}};
+    DecideGroup(group, now);
+    decision = group.decision;
+  } else {
+    decision = Take(*charge.limit, charge.hash, RequestOf(charge), at).decision;
+  }
   decision.rule = charge.rule;
   return decision;
 }
@@ -288,7 +339,10 @@ void MemoryStore::DecideEach(std::span<const Charge> charges, Now now,
   for (std::size_t done = 0; done < charges.size(); done += kPrefetched) {
     const auto batch = charges.subspan(done, std::min(kPrefetched, charges.size() - done));
     for (const Charge& charge : batch) Prefetch(charge);
-    for (std::size_t i = 0; i < batch.size(); ++i) decisions[done + i] = Decide(batch[i], now);
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      // Made in place: to copy a Decision costs as much as to decide.
+      new (&decisions[done + i]) Decision(Decide(batch[i], now));
+    }
   }
 }
 

@@ -102,6 +102,8 @@ class MemoryStore final : public Store {
   template <typename AnyTable>
   static constexpr bool kIsBucketTable = std::is_same_v<std::remove_cvref_t<AnyTable>, Table<0>>;
 
+  // As many as a Limit remembers.
+  static constexpr std::size_t kMostPredecessors = 8;
   // How often a log that finds no memory makes others give theirs up before it says so.
   static constexpr int kReclaimTries = 4;
 
@@ -131,6 +133,8 @@ class MemoryStore final : public Store {
 
   Taken Take(const Limit& limit, std::uint64_t hash, const Request& request,
              const Instant& at) noexcept;
+  Decision DecideOther(const Charge& charge, Now now, const Instant& at) noexcept;
+  Decision CheckBucket(const Charge& charge, Ticks now) noexcept;
   Taken ChargeBucket(const Limit& limit, std::uint64_t fingerprint, const Request& request,
                      const Instant& at) noexcept;
   template <typename WideTable>
@@ -142,8 +146,11 @@ class MemoryStore final : public Store {
 
   // Moves what the limit's predecessors counted for the key over to the limit itself.
   void CarryOver(const Limit& limit, std::uint64_t hash, Now now, const Instant& at) noexcept;
+  const Limit* PredecessorWithState(const Limit& limit, std::uint64_t hash, Now now,
+                                    Ticks at) noexcept;
+  // False if there was nothing (any more).
   template <typename AnyTable>
-  void CarryIn(AnyTable& table, const Limit& from, const Limit& to, std::uint64_t hash,
+  bool CarryIn(AnyTable& table, const Limit& from, const Limit& to, std::uint64_t hash,
                const Instant& at) noexcept;
   bool Holds(const Limit& limit, std::uint64_t hash, Ticks now) noexcept;
 

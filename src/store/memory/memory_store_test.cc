@@ -189,8 +189,8 @@ TEST_P(EveryVerb, PenalizeTakesWhetherItFitsOrNotUpToTwiceTheCapacity) {
   EXPECT_FALSE(Check("ann").allowed);
   // Ten of the twenty are debt.
   EXPECT_EQ(Do(Verb::kRefund, "ann", 10).remaining, algorithm().at_once - 10);
-  EXPECT_EQ(Do(Verb::kRefund, "ann", 4).remaining, std::min<std::int64_t>(
-                                                       10, algorithm().at_once - 6));
+  EXPECT_EQ(Do(Verb::kRefund, "ann", 4).remaining,
+            std::min<std::int64_t>(10, algorithm().at_once - 6));
 }
 
 TEST_P(EveryVerb, DebtIsGoneAfterTwiceTheTimeToFill) {
@@ -244,9 +244,14 @@ TEST_P(EveryVerb, KeysOfEveryKindAreKeptApart) {
   const std::string long_key(std::size_t{1} << 20, 'x');
   std::string longer_key = long_key;
   longer_key.back() = 'y';
-  std::vector<std::string> keys{"", std::string(1, '\0'), std::string(2, '\0'),
-                                std::string("a\0b", 3), std::string("a\0c", 3), "a",
-                                long_key, longer_key};
+  std::vector<std::string> keys{"",
+                                std::string(1, '\0'),
+                                std::string(2, '\0'),
+                                std::string("a\0b", 3),
+                                std::string("a\0c", 3),
+                                "a",
+                                long_key,
+                                longer_key};
   for (int bit = 0; bit < 8; ++bit) {
     keys.emplace_back("key");
     keys.back()[1] = static_cast<char>(keys.back()[1] ^ (1 << bit));
@@ -300,8 +305,7 @@ TEST_P(Overdraft, SaysWhenSomethingWillBeLeftAgain) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Algorithms, Overdraft,
-                         testing::ValuesIn(EveryAlgorithm({.overdraft = true})),
-                         NameOfAlgorithm());
+                         testing::ValuesIn(EveryAlgorithm({.overdraft = true})), NameOfAlgorithm());
 
 TEST(MemoryStore, TellsTheDelayOfAQueue) {
   StoreUnderTest under_test;

@@ -50,19 +50,16 @@ bool KeepsLog(const Limit& limit) noexcept {
          limit.algorithm() == Algorithm::kConcurrency;
 }
 
-// A denial changes nothing but what a broken clock left behind. That is mended even if the step
-// should only decide: whoever is denied by it would be denied for as long as the clock was wrong.
-template <typename State>
-bool Changes(const Step<State>& step, Effect effect) noexcept {
-  return effect == Effect::kApply || !step.decision.allowed;
+// What a broken clock left behind is mended even by a step that should only decide, or it would be
+// as far ahead of every later now. State that ends sooner than before was mended.
+template <typename Ends, typename State>
+bool Mends(Ends before, const Step<State>& step) noexcept {
+  return step.next.end < before || !step.decision.allowed;
 }
 
-template <typename State>
-PayloadStep Report(const Step<State>& step, Ticks fresh_at) noexcept {
-  return {.decision = step.decision,
-          .charged = step.charged,
-          .receipt = step.receipt,
-          .fresh_at = fresh_at};
+Request AskedOnly(Request request) noexcept {
+  request.verb = Verb::kPeek;
+  return request;
 }
 
 }  // namespace
@@ -75,30 +72,54 @@ PayloadState::PayloadState(const Limit& limit, EventPool& pool, std::uint64_t* p
 
 PayloadStep PayloadState::Do(const Request& request, const Instant& at, Effect effect) noexcept {
   if (log_) return DoLog(request, at, effect);
-  if (limit_.algorithm() == Algorithm::kFixedWindow) return DoFixed(request, at, effect);
-  return limit_.spec().strict ? DoStrict(request, at, effect) : DoSliding(request, at, effect);
+  if (limit_.algorithm() == Algorithm::kFixedWindow) {
+    return DoWindow(
+        ReadFixed(payload_, fresh_at_), request, effect,
+        [&](const auto& state, const Request& asked) {
+          return StepFixedWindow(limit_, state, asked, at);
+        },
+        [](const FixedWindowState& state) { return state.fresh_at; },
+        [&](const FixedWindowState& state) { Write(payload_, state); });
+  }
+  if (limit_.spec().strict) {
+    return DoWindow(
+        ReadStrict(limit_, payload_), request, effect,
+        [&](const auto& state, const Request& asked) {
+          return StepStrictWindow(limit_, state, asked, at);
+        },
+        [&](const StrictWindowState& state) { return FreshAt(limit_, state); },
+        [&](const StrictWindowState& state) { Write(limit_, payload_, state); });
+  }
+  return DoWindow(
+      ReadSliding(limit_, payload_, fresh_at_), request, effect,
+      [&](const auto& state, const Request& asked) {
+        return StepSlidingWindow(limit_, state, asked, at);
+      },
+      [&](const SlidingWindowState& state) { return state.end + Ticks(limit_.window()); },
+      [&](const SlidingWindowState& state) { Write(payload_, state); });
 }
 
-PayloadStep PayloadState::DoFixed(const Request& request, const Instant& at,
-                                  Effect effect) noexcept {
-  const auto step = StepFixedWindow(limit_, ReadFixed(payload_, fresh_at_), request, at);
-  if (Changes(step, effect)) Write(payload_, step.next);
-  return Report(step, step.next.fresh_at);
-}
-
-PayloadStep PayloadState::DoSliding(const Request& request, const Instant& at,
-                                    Effect effect) noexcept {
-  const auto step =
-      StepSlidingWindow(limit_, ReadSliding(limit_, payload_, fresh_at_), request, at);
-  if (Changes(step, effect)) Write(payload_, step.next);
-  return Report(step, step.next.end + Ticks(limit_.window()));
-}
-
-PayloadStep PayloadState::DoStrict(const Request& request, const Instant& at,
-                                   Effect effect) noexcept {
-  const auto step = StepStrictWindow(limit_, ReadStrict(limit_, payload_), request, at);
-  if (Changes(step, effect)) Write(limit_, payload_, step.next);
-  return Report(step, FreshAt(limit_, step.next));
+template <typename State, typename StepFunction, typename FreshFunction, typename WriteFunction>
+PayloadStep PayloadState::DoWindow(const State& state, const Request& request, Effect effect,
+                                   StepFunction step_on, FreshFunction fresh_at,
+                                   WriteFunction write) noexcept {
+  const Step<State> step = step_on(state, request);
+  PayloadStep report{.decision = step.decision,
+                     .charged = step.charged,
+                     .receipt = step.receipt,
+                     .fresh_at = fresh_at(step.next)};
+  if (effect == Effect::kApply) {
+    write(step.next);
+    report.stored = true;
+  } else if (Mends(state.end, step)) {
+    // With nothing of the request's own.
+    const State mended = step_on(state, AskedOnly(request)).next;
+    write(mended);
+    report.fresh_at = fresh_at(mended);
+    report.stored = true;
+  }
+  if (report.stored) fresh_at_ = report.fresh_at;
+  return report;
 }
 
 PayloadStep PayloadState::DoLog(const Request& request, const Instant& at, Effect effect) noexcept {
@@ -109,7 +130,8 @@ PayloadStep PayloadState::DoLog(const Request& request, const Instant& at, Effec
   return {.decision = step.decision,
           .charged = step.charged,
           .receipt = step.receipt,
-          .fresh_at = step.fresh_at};
+          .fresh_at = step.fresh_at,
+          .stored = effect == Effect::kApply};
 }
 
 Ticks PayloadState::CarryTo(const Limit& to) noexcept {

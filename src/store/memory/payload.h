@@ -21,6 +21,7 @@ struct PayloadStep {
   Ticks receipt{0};
   // For the slot's word, if the step was applied or denied; not if it was an overload.
   Ticks fresh_at{0};
+  bool stored = false;  // The payload was written, so the slot's word must follow.
 };
 
 // The state of one key while its slot is locked. `fresh_at` is the one kept in the slot's word.
@@ -36,9 +37,9 @@ class PayloadState {
   Ticks CarryTo(const Limit& to) noexcept;
 
  private:
-  PayloadStep DoFixed(const Request& request, const Instant& at, Effect effect) noexcept;
-  PayloadStep DoSliding(const Request& request, const Instant& at, Effect effect) noexcept;
-  PayloadStep DoStrict(const Request& request, const Instant& at, Effect effect) noexcept;
+  template <typename State, typename StepFunction, typename FreshFunction, typename WriteFunction>
+  PayloadStep DoWindow(const State& state, const Request& request, Effect effect,
+                       StepFunction step_on, FreshFunction fresh_at, WriteFunction write) noexcept;
   PayloadStep DoLog(const Request& request, const Instant& at, Effect effect) noexcept;
 
   const Limit& limit_;

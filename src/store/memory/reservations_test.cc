@@ -23,8 +23,8 @@ Reserved Charged(std::int64_t cost) {
 std::optional<std::vector<std::int64_t>> Settle(Reservations& reservations, ReservationId id,
                                                 Ticks now = kNow) {
   std::vector<std::int64_t> costs;
-  const bool found = reservations.Take(
-      id, now, [&](const Reserved& reserved) { costs.push_back(reserved.cost); });
+  const bool found =
+      reservations.Take(id, now, [&](const Reserved& reserved) { costs.push_back(reserved.cost); });
   if (!found) return std::nullopt;
   return costs;
 }

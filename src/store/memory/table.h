@@ -86,11 +86,11 @@ class Table {
   // Brings the key's home line into the cache.
   void Prefetch(std::uint64_t fingerprint) const noexcept;
 
-  // Runs `step(word) -> {.word, .result}` on the key's word (0 if absent) until nobody interferes,
-  // stores the word it returned, and returns the result. For tables without payload: takes no
-  // lock unless the key is absent. An absent key whose word is already past is not stored.
+  // Runs `step(word) -> word` on the key's word (0 if absent) until nobody interferes; what the
+  // last run returned is stored. For tables without payload: takes no lock unless the key is
+  // absent. An absent key whose word is already past is not stored.
   template <typename StepFunction>
-  auto Update(std::uint64_t fingerprint, Ticks now, StepFunction&& step) noexcept;
+  void Update(std::uint64_t fingerprint, Ticks now, StepFunction&& step) noexcept;
 
   // Locks the key's slot, taking one over if the key is absent.
   Locked Lock(std::uint64_t fingerprint, Ticks now) noexcept;
@@ -179,12 +179,6 @@ class Table {
   bool Replace(TableSlot& slot, SlotHead expected, SlotHead head) noexcept;
   void RaiseReach(const Array& array, std::uint64_t home, const TableSlot* slot) noexcept;
   bool IsPast(SlotHead head, Ticks now) const noexcept;
-
-  struct LineMatch {
-    unsigned match;   // Which slots hold the key: at most one.
-    unsigned unused;  // Which were never used.
-  };
-  static LineMatch MatchLine(const TableSlot* line, std::uint64_t fingerprint) noexcept;
 
   struct Miss {
     TableSlot* found;     // The key was there after all,

@@ -6,30 +6,16 @@
 namespace weir {
 
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
-auto Table<kPayloadWords, Atomics, Shape>::MatchLine(const TableSlot* line,
-                                                     std::uint64_t fingerprint) noexcept
-    -> LineMatch {
-  // Without branches: which of the four it is cannot be predicted.
-  LineMatch found{.match = 0, .unused = 0};
-  for (unsigned i = 0; i < kSlotsPerLine; ++i) {
-    const std::uint64_t owner = Atomics::LoadFingerprint(line[i]);
-    found.match |= static_cast<unsigned>(owner == fingerprint) << i;
-    found.unused |= static_cast<unsigned>(owner == 0) << i;
-  }
-  return found;
-}
-
-template <std::size_t kPayloadWords, typename Atomics, typename Shape>
-auto Table<kPayloadWords, Atomics, Shape>::FindIn(const Array& array, std::uint64_t frontier,
-                                                  std::uint64_t fingerprint) const noexcept
+[[gnu::always_inline]] inline auto Table<kPayloadWords, Atomics, Shape>::FindIn(
+    const Array& array, std::uint64_t frontier, std::uint64_t fingerprint) const noexcept
     -> TableSlot* {
   const std::uint64_t home = array.HomeOf(fingerprint);
   if (home >= frontier) [[likely]] {
     TableSlot* slots = array.Line(home);
-    const auto [match, unused] = MatchLine(slots, fingerprint);
+    const unsigned match = Atomics::Match(slots, fingerprint);
     if (match != 0) [[likely]]
       return slots + std::countr_zero(match);
-    if (unused != 0) return nullptr;
+    if (Atomics::Match(slots, 0) != 0) return nullptr;
   }
   return FindBeyondHome(array, home, frontier, fingerprint);
 }
@@ -42,17 +28,16 @@ auto Table<kPayloadWords, Atomics, Shape>::FindBeyondHome(const Array& array, st
   const std::uint64_t last = home + Atomics::LoadByte(array.reach[home]);
   for (std::uint64_t line = std::max(home + 1, frontier); line <= last; ++line) {
     TableSlot* slots = array.Line(line);
-    const auto [match, unused] = MatchLine(slots, fingerprint);
+    const unsigned match = Atomics::Match(slots, fingerprint);
     if (match != 0) return slots + std::countr_zero(match);
-    if (unused != 0) return nullptr;
+    if (Atomics::Match(slots, 0) != 0) return nullptr;
   }
   return nullptr;
 }
 
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
-auto Table<kPayloadWords, Atomics, Shape>::Find(const View& view,
-                                                std::uint64_t fingerprint) const noexcept
-    -> TableSlot* {
+[[gnu::always_inline]] inline auto Table<kPayloadWords, Atomics, Shape>::Find(
+    const View& view, std::uint64_t fingerprint) const noexcept -> TableSlot* {
   if (view.old.lines != 0) [[unlikely]]
     return FindWhileGrowing(view, fingerprint);
   return FindIn(view.current, 0, fingerprint);
@@ -84,17 +69,17 @@ void Table<kPayloadWords, Atomics, Shape>::Prefetch(std::uint64_t fingerprint) c
 
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
 template <typename StepFunction>
-auto Table<kPayloadWords, Atomics, Shape>::Update(std::uint64_t fingerprint, Ticks now,
+void Table<kPayloadWords, Atomics, Shape>::Update(std::uint64_t fingerprint, Ticks now,
                                                   StepFunction&& step) noexcept {
   static_assert(kPayloadWords == 0, "a payload is changed under the slot's lock");
   TableSlot* slot = Find(*view_.load(std::memory_order_acquire), fingerprint);
   for (unsigned spins = 0;; ++spins) {
     if (slot == nullptr) [[unlikely]] {
-      auto outcome = step(std::uint64_t{0});
-      const bool remember = FreshAt(outcome.word) > now;
-      const Miss miss = FindOrInsert(
-          fingerprint, remember ? SlotHead{fingerprint, outcome.word} : SlotHead{}, now);
-      if (miss.found == nullptr) return outcome.result;
+      const std::uint64_t word = step(std::uint64_t{0});
+      const bool remember = FreshAt(word) > now;
+      const Miss miss =
+          FindOrInsert(fingerprint, remember ? SlotHead{fingerprint, word} : SlotHead{}, now);
+      if (miss.found == nullptr) return;
       slot = miss.found;
     }
     const SlotHead head = Atomics::Load(*slot);
@@ -106,11 +91,10 @@ auto Table<kPayloadWords, Atomics, Shape>::Update(std::uint64_t fingerprint, Tic
       Atomics::Pause(spins);
       continue;
     }
-    auto outcome = step(head.word);
-    if (outcome.word == head.word) return outcome.result;
-    if (Atomics::CompareExchange(*slot, head, {fingerprint, outcome.word})) [[likely]] {
-      return outcome.result;
-    }
+    const std::uint64_t word = step(head.word);
+    if (word == head.word) return;
+    if (Atomics::CompareExchange(*slot, head, {fingerprint, word})) [[likely]]
+      return;
   }
 }
 

@@ -1,0 +1,322 @@
+#include "algorithm/fixed_window.h"
+
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include "../tests/conformance/driven_key.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
+
+LimitSpec Fixed() {
+  LimitSpec spec;
+  spec.algorithm = Algorithm::kFixedWindow;
+  return spec;
+}
+DrivenKey Window(std::string_view text, const LimitSpec& defaults = Fixed()) {
+  return DrivenKey(Limit::Parse(text, defaults).value());
+}
+DrivenKey Overdrawn(std::string_view text) {
+  LimitSpec defaults = Fixed();
+  defaults.overdraft = true;
+  return Window(text, defaults);
+}
+DrivenKey OfCalendar(std::int64_t count, CalendarPeriod period, const std::string& zone,
+                     WallTime start) {
+  LimitSpec spec = Fixed();
+  spec.count = count;
+  spec.align = Align::kCalendar;
+  spec.calendar = period;
+  spec.zone = zone;
+  return DrivenKey(Limit::Make(spec).value(), {SteadyTime(1h), start});
+}
+
+constexpr WallTime On(int year, unsigned month, unsigned day) {
+  return WallTime(std::chrono::sys_days(std::chrono::year(year) / std::chrono::month(month) /
+                                        std::chrono::day(day)));
+}
+
+int TakeAll(DrivenKey& key) {
+  int taken = 0;
+  while (key.Check().allowed) ++taken;
+  return taken;
+}
+
+TEST(FixedWindow, DeniesOneMoreThanItsLimitUntilTheWindowIsOver) {
+  DrivenKey key = Window("3/min");
+  key.Advance(20s);
+  EXPECT_EQ(key.Check().remaining, 2);
+  EXPECT_EQ(key.Check(2).remaining, 0);
+  const Decision denial = key.Check();
+  EXPECT_FALSE(denial.allowed);
+  EXPECT_EQ(denial.reason, Reason::kLimited);
+  EXPECT_EQ(denial.limit, 3);
+  EXPECT_EQ(denial.retry_after, 40s);
+  EXPECT_EQ(denial.reset_after, 40s);
+  key.Advance(40s - Duration(1));
+  EXPECT_FALSE(key.Check().allowed);
+  key.Advance(Duration(1));
+  EXPECT_TRUE(key.Check(3).allowed);
+}
+
+TEST(FixedWindow, PassesTwiceItsLimitAcrossABoundaryAndNoMore) {
+  DrivenKey key = Window("100/min");
+  key.Advance(12h + 59s);
+  EXPECT_EQ(TakeAll(key), 100);
+  key.Advance(1s);
+  EXPECT_EQ(TakeAll(key), 100);
+  key.Advance(59s);
+  EXPECT_EQ(TakeAll(key), 0);
+}
+
+TEST(FixedWindow, IsAlignedToTheEpochWhateverTheStart) {
+  LimitSpec spec = Fixed();
+  spec.count = 1;
+  spec.period = 7s;
+  const Limit limit = Limit::Make(spec).value();
+  for (const Duration start : {0s, 1s, 6s, 7s, 700'000'003s}) {
+    DrivenKey key(limit, {SteadyTime(5h), WallTime(start)});
+    EXPECT_EQ(key.Check().reset_after, 7s - start % 7s);
+  }
+}
+
+TEST(FixedWindow, IsAlignedToTheEpochBeforeItToo) {
+  LimitSpec spec = Fixed();
+  spec.count = 1;
+  spec.period = 7s;
+  DrivenKey key(Limit::Make(spec).value(), {SteadyTime(5h), WallTime(-3s)});
+  EXPECT_EQ(key.Check().reset_after, 3s);
+}
+
+TEST(FixedWindow, IsAlignedToTheEpochAtTheVeryOriginOfTime) {
+  const Instant origin{.now = Ticks(0), .wall = WallTime(-3s), .origin = WallTime(-3s)};
+  EXPECT_EQ(EpochWindowEnd(ToTicks(7s).count(), origin), ToTicks(3s));
+}
+
+TEST(FixedWindow, IsFreshBeforeAnythingIsCounted) {
+  DrivenKey key = Window("3/min");
+  EXPECT_EQ(key.Peek().reset_after, 0s);
+  EXPECT_EQ(key.Check(0).remaining, 3);
+}
+
+TEST(FixedWindow, DistinguishesNeverFromNotNow) {
+  DrivenKey key = Window("3/min");
+  EXPECT_TRUE(key.Check(2).allowed);
+  EXPECT_EQ(key.Check(3).reason, Reason::kLimited);
+  for (const std::int64_t cost : {std::int64_t{4}, kHuge}) {
+    const Decision never = key.Check(cost);
+    EXPECT_EQ(never.reason, Reason::kNeverFits);
+    EXPECT_EQ(never.retry_after, kNever);
+    EXPECT_EQ(never.remaining, 1);
+    EXPECT_EQ(never.reset_after, 60s);
+  }
+}
+
+// upstash/ratelimit took tokens for requests it rejected.
+TEST(FixedWindow, LeavesTheStateAsItWasWhenItDeniesOrIsOnlyAsked) {
+  DrivenKey key = Window("3/min");
+  EXPECT_TRUE(key.Check(2).allowed);
+  EXPECT_FALSE(key.Check(2).allowed);
+  EXPECT_TRUE(key.Peek(1).allowed);
+  EXPECT_TRUE(key.Check(0).allowed);
+  EXPECT_EQ(key.fixed.count, 2);
+  const std::int64_t end = key.fixed.end;
+  key.Advance(2min);
+  EXPECT_TRUE(key.Peek(3).allowed);
+  EXPECT_FALSE(key.Check(4).allowed);
+  EXPECT_EQ(key.fixed.end, end);
+}
+
+// A question asked by a thread whose clock was a little ahead must not open the window before it
+// again to the others.
+TEST(FixedWindow, HandsOutNothingToAnEarlierClockAfterALaterOneAsked) {
+  DrivenKey key = Window("3/min");
+  key.Advance(59s);
+  EXPECT_EQ(TakeAll(key), 3);
+  key.Advance(1s);
+  EXPECT_TRUE(key.Peek().allowed);
+  EXPECT_TRUE(key.Check(0).allowed);
+  EXPECT_FALSE(key.Check(4).allowed);
+  key.Advance(-1ns);
+  EXPECT_EQ(TakeAll(key), 0);
+}
+
+TEST(FixedWindow, HandsOutNothingToAnEarlierClockAfterALaterOneWasRefunded) {
+  DrivenKey key = Window("3/min");
+  key.Advance(59s);
+  EXPECT_EQ(TakeAll(key), 3);
+  key.Advance(1s);
+  EXPECT_TRUE(key.Check().allowed);
+  key.Refund(1);
+  key.Advance(-1ns);
+  // Whatever is admitted now counts in the window that has begun already.
+  EXPECT_EQ(TakeAll(key), 3);
+  key.Advance(1s);
+  EXPECT_EQ(TakeAll(key), 0);
+}
+
+TEST(FixedWindow, GoesOnWithAStoredWindowThatIsLaterThanTheClock) {
+  DrivenKey key = Window("3/min");
+  key.Advance(60s);
+  EXPECT_TRUE(key.Check(2).allowed);
+  key.Advance(-1s);
+  EXPECT_EQ(key.Check(2).retry_after, 61s);
+  const Decision last = key.Check();
+  EXPECT_EQ(last.remaining, 0);
+  EXPECT_EQ(last.reset_after, 61s);
+  key.Advance(61s);
+  EXPECT_EQ(TakeAll(key), 3);
+}
+
+TEST(FixedWindow, TakesOverTheCountOfAWindowMoreThanOnePeriodLater) {
+  DrivenKey key = Window("3/min");
+  key.Advance(2min);
+  EXPECT_TRUE(key.Check(2).allowed);
+  key.Advance(-90s);
+  EXPECT_EQ(key.Peek().remaining, 1);
+  EXPECT_EQ(key.Peek().reset_after, 30s);
+  key.Advance(30s);
+  EXPECT_EQ(TakeAll(key), 3);
+}
+
+TEST(FixedWindow, ShutsNobodyOutForLongerThanAWindowWhenTheClockStepsBack) {
+  DrivenKey key = Window("3/min");
+  key.Advance(24h * 300);
+  EXPECT_EQ(TakeAll(key), 3);
+  key.Advance(-24h * 300);
+  // Denied all the time, and yet let in again once the window is over.
+  for (int second = 0; second < 60; ++second) {
+    EXPECT_FALSE(key.Check().allowed);
+    key.Advance(1s);
+  }
+  EXPECT_TRUE(key.Check().allowed);
+}
+
+TEST(FixedWindow, NeverGoesPastFreshWhenItIsRefunded) {
+  DrivenKey key = Window("10/min");
+  EXPECT_TRUE(key.Check(4).allowed);
+  EXPECT_EQ(key.Refund(1).remaining, 7);
+  EXPECT_EQ(key.Refund(kHuge).remaining, 10);
+  EXPECT_EQ(key.Peek().reset_after, 0s);
+}
+
+TEST(FixedWindow, IgnoresARefundOfAWindowThatIsOver) {
+  DrivenKey key = Window("10/min");
+  EXPECT_TRUE(key.Check(4).allowed);
+  const DrivenKey::Receipt receipt = key.receipt();
+  key.Advance(60s);
+  EXPECT_TRUE(key.Check(5).allowed);
+  EXPECT_EQ(key.Cancel(receipt).remaining, 5);
+  key.Advance(60s);
+  EXPECT_EQ(key.Refund(7).remaining, 10);
+}
+
+TEST(FixedWindow, ChargesWhatAReservationTurnedOutToCost) {
+  DrivenKey key = Window("10/min");
+  EXPECT_TRUE(key.Check(4).allowed);
+  const DrivenKey::Receipt receipt = key.receipt();
+  EXPECT_EQ(receipt.charged, 4);
+  DrivenKey same = key;
+  EXPECT_EQ(same.Settle(receipt, 4).remaining, 6);
+  DrivenKey less = key;
+  EXPECT_EQ(less.Settle(receipt, 1).remaining, 9);
+  DrivenKey nothing = key;
+  EXPECT_EQ(nothing.Cancel(receipt).remaining, 10);
+  DrivenKey unbooked = key;
+  EXPECT_EQ(unbooked.Unbook(receipt).remaining, 10);
+  DrivenKey more = key;
+  EXPECT_EQ(more.Settle(receipt, kHuge).remaining, 0);
+  EXPECT_EQ(more.fixed.count, 20);
+}
+
+TEST(FixedWindow, OverdraftAllowsAsLongAsAnythingIsLeftAndChargesUpToTwiceTheLimit) {
+  DrivenKey key = Overdrawn("10/min");
+  EXPECT_TRUE(key.Check(9).allowed);
+  EXPECT_TRUE(key.Check(6).allowed);
+  EXPECT_EQ(key.receipt().charged, 6);
+  EXPECT_EQ(key.Check().reason, Reason::kLimited);
+  key.Advance(60s);
+  EXPECT_TRUE(key.Check(kHuge).allowed);
+  EXPECT_EQ(key.receipt().charged, 20);
+}
+
+TEST(FixedWindow, PenaltyIsChargedWhetherItFitsOrNot) {
+  DrivenKey key = Window("10/min");
+  EXPECT_EQ(key.Penalize(3).remaining, 7);
+  EXPECT_EQ(key.Penalize(kHuge).remaining, 0);
+  EXPECT_EQ(key.fixed.count, 20);
+  EXPECT_EQ(key.Check().retry_after, 60s);
+}
+
+TEST(FixedWindow, IsFreshAfterAResetByWhateverClock) {
+  DrivenKey key = Window("10/min");
+  key.Advance(60s);
+  EXPECT_EQ(key.Penalize(kHuge).remaining, 0);
+  key.Advance(-1s);
+  EXPECT_EQ(key.Reset().remaining, 10);
+  EXPECT_EQ(key.Check(10).reset_after, 1s);
+}
+
+TEST(FixedWindow, KnowsWhenItsKeyCanBeForgotten) {
+  DrivenKey key = Window("10/min");
+  key.Advance(15s);
+  EXPECT_TRUE(key.Check().allowed);
+  EXPECT_EQ(key.fixed.fresh_at, key.instant().now + ToTicks(45s));
+}
+
+TEST(FixedWindow, KeepsItsCountInProportionRoundedUpUnderANewLimit) {
+  DrivenKey key = Window("100/min");
+  EXPECT_TRUE(key.Check(51).allowed);
+  key.ChangeTo(Window("10/min").limit());
+  EXPECT_EQ(key.Peek().remaining, 4);
+  key.ChangeTo(Window("1/min").limit());
+  EXPECT_EQ(key.Peek().remaining, 0);
+  EXPECT_EQ(key.Peek().reset_after, 60s);
+}
+
+TEST(FixedWindow, OfTheCalendarEndsAtLocalMidnight) {
+  // 23:00 UTC is midnight in Berlin in winter.
+  DrivenKey key = OfCalendar(3, CalendarPeriod::kDay, "Europe/Berlin", On(2025, 1, 10) + 22h);
+  EXPECT_EQ(TakeAll(key), 3);
+  EXPECT_EQ(key.Check().retry_after, 1h);
+  EXPECT_EQ(key.fixed.fresh_at, key.instant().now + ToTicks(1h));
+  key.Advance(1h);
+  EXPECT_EQ(TakeAll(key), 3);
+  EXPECT_EQ(key.Check().retry_after, 24h);
+}
+
+TEST(FixedWindow, OfTheCalendarFollowsTheWallClockWhenItIsSet) {
+  DrivenKey key = OfCalendar(3, CalendarPeriod::kDay, "UTC", On(2025, 1, 10) + 22h);
+  EXPECT_EQ(TakeAll(key), 3);
+  key.SetWall(On(2025, 1, 11));
+  EXPECT_EQ(TakeAll(key), 3);
+}
+
+// A month may be shorter than the next: that alone is no clock damage, or a thread whose clock is
+// still in February would throw away what others have used of March.
+TEST(FixedWindow, OfTheCalendarGoesOnWithTheNextMonthWhenTheClockIsStillInAShortOne) {
+  DrivenKey key = OfCalendar(3, CalendarPeriod::kMonth, "UTC", On(2025, 3, 1));
+  EXPECT_EQ(TakeAll(key), 3);
+  key.Advance(-1ns);
+  EXPECT_EQ(key.Check().retry_after, 24h * 31 + 1ns);
+  key.Advance(1ns);
+  EXPECT_EQ(TakeAll(key), 0);
+}
+
+TEST(FixedWindow, OfTheCalendarTakesOverTheCountOfAWindowMoreThanOnePeriodLater) {
+  DrivenKey key = OfCalendar(3, CalendarPeriod::kMonth, "UTC", On(2025, 4, 1));
+  EXPECT_TRUE(key.Check(2).allowed);
+  key.SetWall(On(2025, 2, 28));
+  EXPECT_EQ(key.Peek().remaining, 1);
+  EXPECT_EQ(key.Peek().reset_after, 24h);
+}
+
+}  // namespace
+}  // namespace weir

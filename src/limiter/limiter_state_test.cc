@@ -1,0 +1,133 @@
+// A request as a group of charges.
+#include "limiter/limiter_state.h"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "store/memory/store_under_test.h"
+
+namespace weir {
+namespace {
+
+using std::chrono::seconds;
+using testing::AllOf;
+using testing::HasSubstr;
+
+class QuestionTest : public testing::Test {
+ protected:
+  QuestionTest() {
+    for (const char* name : {"one", "two", "three"}) {
+      layers_.all.push_back({.name = name,
+                             .limit = LimitOf("10/10s"),
+                             .shadow = false,
+                             .scope = under_test_.store.Hash(name)});
+    }
+  }
+  Question Ask(const Keys& keys, std::int64_t cost = 1, Verb verb = Verb::kCheck) {
+    Question question(under_test_.store, layers_, verb, cost);
+    EXPECT_TRUE(question.SetKeys(keys));
+    return question;
+  }
+  // What each layer has left for `key`.
+  std::vector<std::int64_t> Left(std::string_view key) {
+    std::vector<std::int64_t> left;
+    for (const ScopedLayer& layer : layers_.all) {
+      Charge charge = layer.ChargeFor(under_test_.store, key);
+      charge.verb = Verb::kPeek;
+      left.push_back(under_test_.store.Decide(charge, Now()).remaining);
+    }
+    return left;
+  }
+  weir::Now Now() const { return under_test_.clock.Read(); }
+
+  StoreUnderTest under_test_;
+  Layers layers_;
+};
+
+TEST_F(QuestionTest, ChargesTheSameKeyInEveryLayer) {
+  EXPECT_TRUE(Ask("ann", 3).Decide(Now()).decision.allowed);
+  EXPECT_THAT(Left("ann"), testing::ElementsAre(7, 7, 7));
+}
+
+TEST_F(QuestionTest, ChargesEachKeyInItsLayer) {
+  EXPECT_TRUE(Ask({"a", "b", "a"}, 3).Decide(Now()).decision.allowed);
+  EXPECT_THAT(Left("a"), testing::ElementsAre(7, 10, 7));
+  EXPECT_THAT(Left("b"), testing::ElementsAre(10, 7, 10));
+}
+
+TEST_F(QuestionTest, LeavesOutTheLayersThatAreSkipped) {
+  Question question = Ask({kSkip, "b", kSkip}, 3);
+  const Group& group = question.Decide(Now());
+  EXPECT_EQ(group.charges.size(), 1U);
+  EXPECT_EQ(group.decision.rule, "two");
+  EXPECT_THAT(Left("b"), testing::ElementsAre(10, 7, 10));
+}
+
+TEST_F(QuestionTest, TellsAnEmptyKeyFromASkippedOne) {
+  Question question = Ask({"", kSkip, std::string()});
+  EXPECT_EQ(question.Decide(Now()).charges.size(), 2U);
+  EXPECT_THAT(Left(""), testing::ElementsAre(9, 10, 9));
+}
+
+TEST_F(QuestionTest, RefusesKeysThatDoNotFitTheLayers) {
+  Question question(under_test_.store, layers_, Verb::kCheck, 1);
+  const auto result = question.SetKeys({"a", "b"});
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(result.error().message, AllOf(HasSubstr("2 given"), HasSubstr("the 3 layers")));
+}
+
+TEST_F(QuestionTest, IsDecidedAfreshEachTime) {
+  Question question = Ask("ann", 6);
+  EXPECT_TRUE(question.Decide(Now()).decision.allowed);
+  EXPECT_FALSE(question.Decide(Now()).decision.allowed);
+  under_test_.clock.Advance(seconds(2));
+  EXPECT_TRUE(question.Decide(Now()).decision.allowed);
+}
+
+TEST_F(QuestionTest, CanBecomeAnotherVerb) {
+  Question question = Ask("ann", 6);
+  question.SetVerb(Verb::kPeek);
+  EXPECT_TRUE(question.Decide(Now()).decision.allowed);
+  EXPECT_THAT(Left("ann"), testing::ElementsAre(10, 10, 10));
+}
+
+TEST_F(QuestionTest, BooksAheadAndGivesBackWhatItBooked) {
+  Ask("ann", 10).Decide(Now());
+  Question question = Ask({"ann", kSkip, "ann"}, 2);
+  question.SetWait(seconds(5));
+  EXPECT_EQ(question.Decide(Now()).decision.delay, seconds(2));
+  EXPECT_EQ(Ask({"ann", kSkip, kSkip}, 1, Verb::kPeek).Decide(Now()).decision.reset_after,
+            seconds(12));
+  question.Unbook();
+  question.Decide(Now());
+  EXPECT_EQ(Ask({"ann", kSkip, kSkip}, 1, Verb::kPeek).Decide(Now()).decision.reset_after,
+            seconds(10));
+  EXPECT_EQ(Ask({kSkip, kSkip, "ann"}, 1, Verb::kPeek).Decide(Now()).decision.reset_after,
+            seconds(10));
+}
+
+TEST_F(QuestionTest, FollowsTheLayersToTheirNewLimits) {
+  Question question = Ask({kSkip, "ann", kSkip});
+  EXPECT_EQ(question.Decide(Now()).decision.limit, 10);
+  Layers later = layers_;
+  later.all[1].limit = LimitOf("20/10s").Replacing(layers_.all[1].limit, Now());
+  question.Follow(later);
+  const Decision decision = question.Decide(Now()).decision;
+  EXPECT_EQ(decision.limit, 20);
+  EXPECT_EQ(decision.remaining, 17);  // One of ten is two of twenty.
+}
+
+TEST_F(QuestionTest, StandsInALineWithItsLikes) {
+  EXPECT_EQ(Ask("ann", 1).Line(), Ask("ann", 5).Line());
+  EXPECT_EQ(Ask("ann").Line(), Ask({"ann", "ann", "ann"}).Line());
+  EXPECT_NE(Ask("ann").Line(), Ask("bob").Line());
+  EXPECT_NE(Ask({"a", "b", kSkip}).Line(), Ask({"b", "a", kSkip}).Line());
+  EXPECT_NE(Ask({"a", kSkip, kSkip}).Line(), Ask({kSkip, "a", kSkip}).Line());
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,449 @@
+// Groups: all or nothing, and reservations.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "store/memory/memory_store.h"
+#include "store/memory/store_under_test.h"
+
+namespace weir {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+// A group of one charge under every algorithm and one under a bucket that can be filled up.
+class MixedGroup : public testing::Test {
+ protected:
+  std::vector<Charge> Charges(std::int64_t cost = 1) {
+    std::vector<Charge> charges;
+    for (const AlgorithmCase& algorithm : all_) {
+      charges.push_back(under_test_.ChargeFor("ann", algorithm.limit, cost));
+      charges.back().rule = algorithm.name;
+    }
+    return charges;
+  }
+  void ExpectUsed(std::int64_t used) {
+    for (const AlgorithmCase& algorithm : all_) {
+      EXPECT_EQ(under_test_.Remaining("ann", algorithm.limit),
+                std::min<std::int64_t>(10, algorithm.at_once - used))
+          << algorithm.name;
+    }
+  }
+
+  StoreUnderTest under_test_;
+  const std::vector<AlgorithmCase> all_ = EveryAlgorithm();
+};
+
+TEST_F(MixedGroup, ChargesEveryKeyWhenAllPass) {
+  const std::vector<Charge> charges = Charges(3);
+  std::vector<Decision> decisions(charges.size());
+  const Group group = under_test_.DecideGroup(charges, decisions);
+  EXPECT_TRUE(group.decision.allowed);
+  EXPECT_FALSE(group.error);
+  for (std::size_t i = 0; i < charges.size(); ++i) {
+    EXPECT_TRUE(decisions[i].allowed);
+    EXPECT_EQ(decisions[i].rule, all_[i].name);
+    EXPECT_EQ(decisions[i].remaining, all_[i].at_once - 3);
+  }
+  ExpectUsed(3);
+}
+
+TEST_F(MixedGroup, ThatIsDeniedByAnyOneLeavesNoTraceOnTheOthers) {
+  for (std::size_t denying = 0; denying < all_.size(); ++denying) {
+    SCOPED_TRACE(all_[denying].name);
+    const Limit& full = all_[denying].limit;
+    under_test_.Do(Verb::kPenalize, "ann", full, 10);
+    under_test_.Do(Verb::kPenalize, "ann", full, 1);
+    for (int i = 0; i < 3; ++i) {
+      const Decision decision = under_test_.Ask(Charges());
+      EXPECT_FALSE(decision.allowed);
+      EXPECT_EQ(decision.reason, Reason::kLimited);
+      EXPECT_EQ(decision.rule, all_[denying].name);
+      EXPECT_EQ(decision.reservation, ReservationId::kNone);
+    }
+    under_test_.Do(Verb::kReset, "ann", full);
+    ExpectUsed(0);
+    EXPECT_EQ(under_test_.store.Stats().reservations, 0U);
+  }
+}
+
+TEST_F(MixedGroup, ThatIsDeniedLeavesAbsentKeysAbsent) {
+  std::vector<Charge> charges = Charges();
+  const Limit deny = LimitOf("deny");
+  charges.push_back(under_test_.ChargeFor("ann", deny));
+  EXPECT_EQ(under_test_.Ask(charges).reason, Reason::kDenyList);
+  charges.back() = under_test_.ChargeFor("bob", all_[0].limit, 11);
+  EXPECT_EQ(under_test_.Ask(charges).reason, Reason::kNeverFits);
+  EXPECT_EQ(under_test_.store.Stats().entries, 0U);
+  EXPECT_EQ(under_test_.store.Stats().event_chunks, 0U);
+}
+
+TEST_F(MixedGroup, ReservesAndIsCancelledAsAWhole) {
+  const Decision reserved = under_test_.Ask(Charges(4), Action::kReserve);
+  ASSERT_TRUE(reserved.allowed);
+  ExpectUsed(4);
+  ASSERT_TRUE(under_test_.Cancel(reserved.reservation));
+  ExpectUsed(0);
+}
+
+TEST_F(MixedGroup, ReservesAndIsCommittedAsAWhole) {
+  const Decision less = under_test_.Ask(Charges(4), Action::kReserve);
+  ASSERT_TRUE(under_test_.Commit(less.reservation, 1));
+  ExpectUsed(1);
+  const Decision more = under_test_.Ask(Charges(2), Action::kReserve);
+  ASSERT_TRUE(under_test_.Commit(more.reservation, 6));
+  ExpectUsed(7);
+}
+
+TEST(Group, OfNothingIsAllowedByNoRule) {
+  StoreUnderTest under_test;
+  const Decision decision = under_test.Ask({});
+  EXPECT_TRUE(decision.allowed);
+  EXPECT_EQ(decision.reason, Reason::kNoRule);
+}
+
+TEST(Group, DecidesSixtyFourChargesAndRefusesSixtyFiveWithoutTouchingAny) {
+  StoreUnderTest under_test;
+  const Limit limit = LimitOf("10/10s");
+  std::vector<std::string> keys;
+  for (int i = 0; i < 65; ++i) keys.push_back("key " + std::to_string(i));
+  std::vector<Charge> charges;
+  for (const std::string& key : keys) charges.push_back(under_test.ChargeFor(key, limit));
+  std::vector<Decision> decisions(65);
+  const Group refused = under_test.DecideGroup(charges, decisions);
+  ASSERT_TRUE(refused.error);
+  EXPECT_EQ(refused.error->code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(refused.error->message, HasSubstr("65"));
+  EXPECT_THAT(refused.error->message, HasSubstr("at most 64"));
+  EXPECT_EQ(under_test.store.Stats().entries, 0U);
+
+  charges.pop_back();
+  EXPECT_FALSE(under_test.DecideGroup(charges, decisions).error);
+  for (int i = 0; i < 64; ++i)
+    EXPECT_EQ(under_test.Remaining(keys[static_cast<std::size_t>(i)], limit), 9);
+  const Group short_of_room = under_test.DecideGroup(charges, std::span(decisions).first(63));
+  EXPECT_TRUE(short_of_room.error);
+}
+
+TEST(Group, CountsAKeyThatIsInItTwiceTwice) {
+  for (const AlgorithmCase& algorithm : EveryAlgorithm()) {
+    SCOPED_TRACE(algorithm.name);
+    StoreUnderTest under_test;
+    const auto twice = [&](std::int64_t one, std::int64_t other, Verb verb = Verb::kCheck) {
+      return under_test.Ask({under_test.ChargeFor("ann", algorithm.limit, one, verb),
+                             under_test.ChargeFor("ann", algorithm.limit, other, verb)});
+    };
+    EXPECT_TRUE(twice(3, 4).allowed);
+    EXPECT_EQ(under_test.Remaining("ann", algorithm.limit), algorithm.at_once - 7);
+    EXPECT_FALSE(twice(algorithm.at_once - 8, 2, Verb::kPeek).allowed);
+    EXPECT_FALSE(twice(algorithm.at_once - 8, 2).allowed);
+    EXPECT_EQ(under_test.Remaining("ann", algorithm.limit), algorithm.at_once - 7);
+    EXPECT_TRUE(twice(algorithm.at_once - 8, 1).allowed);
+    EXPECT_EQ(under_test.Remaining("ann", algorithm.limit), 0);
+  }
+}
+
+TEST(Group, SettlesAKeyThatIsInItTwiceAtTheCostOfEach) {
+  StoreUnderTest under_test;
+  const Limit limit = LimitOf("10/10s");
+  const Charge charge = under_test.ChargeFor("ann", limit, 3);
+  const Decision reserved = under_test.Ask({charge, charge}, Action::kReserve);
+  EXPECT_EQ(under_test.Remaining("ann", limit), 4);
+  ASSERT_TRUE(under_test.Commit(reserved.reservation, 2));
+  EXPECT_EQ(under_test.Remaining("ann", limit), 6);
+}
+
+TEST(Group, SpeaksForTheTightestRuleWhenAllowedAndTheLongestWaitWhenNot) {
+  StoreUnderTest under_test;
+  const Limit small = LimitOf("2/s");
+  const Limit large = LimitOf("100/min");
+  std::vector<Charge> charges{under_test.ChargeFor("ann, small", small),
+                              under_test.ChargeFor("ann, large", large)};
+  charges[0].rule = "small";
+  charges[1].rule = "large";
+  EXPECT_EQ(under_test.Ask(charges).rule, "small");
+  under_test.clock.Advance(milliseconds(500));
+  under_test.Do(Verb::kPenalize, "ann, large", large, 70);
+  EXPECT_EQ(under_test.Ask(charges).rule, "large");
+  under_test.Do(Verb::kPenalize, "ann, large", large, 70);
+  under_test.Do(Verb::kPenalize, "ann, small", small, 4);
+  const Decision denied = under_test.Ask(charges);
+  EXPECT_EQ(denied.rule, "large");
+  EXPECT_EQ(denied.limit, 100);
+}
+
+TEST(Group, WaitsForTheSlowestOfItsQueues) {
+  StoreUnderTest under_test;
+  const LimitSpec queue{.algorithm = Algorithm::kLeakyBucket, .queue = true};
+  const Limit fast = LimitOf("10/s", queue);
+  const Limit slow = LimitOf("1/s burst 5", queue);
+  const std::vector<Charge> charges{under_test.ChargeFor("ann", slow),
+                                    under_test.ChargeFor("bob", fast)};
+  EXPECT_EQ(under_test.Ask(charges).delay, seconds(0));
+  EXPECT_EQ(under_test.Ask(charges).delay, seconds(1));
+  EXPECT_EQ(under_test.Ask(charges).delay, seconds(2));
+}
+
+TEST(ShadowCharge, NeverVetoes) {
+  StoreUnderTest under_test;
+  const Limit limit = LimitOf("3/10s");
+  const Limit tight = LimitOf("1/10s");
+  std::vector<Charge> charges{under_test.ChargeFor("ann", limit),
+                              under_test.ChargeFor("bob", tight)};
+  charges[1].shadow = true;
+  std::vector<Decision> decisions(2);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(under_test.DecideGroup(charges, decisions).decision.allowed);
+    EXPECT_EQ(decisions[1].allowed, i == 0);
+  }
+  EXPECT_FALSE(under_test.DecideGroup(charges, decisions).decision.allowed);
+}
+
+TEST(ShadowCharge, IsChargedOnlyIfTheEnforcedOnesPass) {
+  StoreUnderTest under_test;
+  const Limit limit = LimitOf("2/10s");
+  const Limit wide = LimitOf("10/10s");
+  std::vector<Charge> charges{under_test.ChargeFor("ann", limit),
+                              under_test.ChargeFor("bob", wide)};
+  charges[1].shadow = true;
+  for (int i = 0; i < 6; ++i) under_test.Ask(charges);
+  EXPECT_EQ(under_test.Remaining("bob", wide), 8);
+}
+
+TEST(ShadowCharge, OnTheKeyOfAnEnforcedOneStopsNobodyAndCountsNothing) {
+  StoreUnderTest under_test;
+  const Limit limit = LimitOf("2/10s");
+  for (const std::size_t shadow : {0U, 1U}) {
+    const std::string key = std::to_string(shadow);
+    std::vector<Charge> charges(2, under_test.ChargeFor(key, limit));
+    charges[shadow].shadow = true;
+    EXPECT_TRUE(under_test.Ask(charges).allowed);
+    EXPECT_TRUE(under_test.Ask(charges).allowed);
+    EXPECT_FALSE(under_test.Ask(charges).allowed);
+  }
+}
+
+TEST(ShadowCharge, AloneIsAllowedByNoRule) {
+  StoreUnderTest under_test;
+  const Limit limit = LimitOf("1/10s");
+  std::vector<Charge> charges{under_test.ChargeFor("ann", limit)};
+  charges[0].shadow = true;
+  std::vector<Decision> decisions(1);
+  EXPECT_EQ(under_test.DecideGroup(charges, decisions).decision.reason, Reason::kNoRule);
+  const Group second = under_test.DecideGroup(charges, decisions);
+  EXPECT_TRUE(second.decision.allowed);
+  EXPECT_FALSE(decisions[0].allowed);
+}
+
+TEST(Group, ManagesTheOtherKeysWhenOneRuleIsDeny) {
+  StoreUnderTest under_test;
+  const Limit limit = LimitOf("10/10s");
+  const Limit deny = LimitOf("deny");
+  under_test.Check("ann", limit, 6);
+  const auto manage = [&](Verb verb, std::int64_t cost) {
+    return under_test
+        .Ask({under_test.ChargeFor("ann", deny, cost, verb),
+              under_test.ChargeFor("ann", limit, cost, verb)})
+        .allowed;
+  };
+  EXPECT_TRUE(manage(Verb::kRefund, 2));
+  EXPECT_EQ(under_test.Remaining("ann", limit), 6);
+  EXPECT_TRUE(manage(Verb::kPenalize, 3));
+  EXPECT_EQ(under_test.Remaining("ann", limit), 3);
+  EXPECT_TRUE(manage(Verb::kReset, 1));
+  EXPECT_EQ(under_test.Remaining("ann", limit), 10);
+}
+
+TEST(Group, SaysNothingOfAnEarlierAnswerWhenItIsUsedAgain) {
+  StoreUnderTest under_test;
+  const Limit limit = LimitOf("1 concurrent lease 10s");
+  const Charge charge = under_test.ChargeFor("ann", limit);
+  Decision decision;
+  Group group{.charges = {&charge, 1}, .decisions = {&decision, 1}};
+  under_test.store.Decide(group, under_test.clock.Read());
+  ASSERT_NE(group.reservation, ReservationId::kNone);
+  under_test.store.Decide(group, under_test.clock.Read());
+  EXPECT_FALSE(group.decision.allowed);
+  EXPECT_EQ(group.reservation, ReservationId::kNone);
+  EXPECT_EQ(group.decision.reservation, ReservationId::kNone);
+}
+
+// --- Reservations, under every algorithm ---
+
+class Reserving : public testing::TestWithParam<AlgorithmCase> {
+ protected:
+  const Limit& limit() const { return GetParam().limit; }
+  Decision Reserve(std::int64_t cost, Duration ttl = seconds(60)) {
+    return under_test_.Ask({under_test_.ChargeFor("ann", limit(), cost)}, Action::kReserve, ttl);
+  }
+  std::int64_t Used() { return used_at_most_ - under_test_.Remaining("ann", limit()); }
+
+  StoreUnderTest under_test_;
+  // A queue shows no more than its capacity, and has room for one more.
+  std::int64_t used_at_most_ = GetParam().at_once;
+};
+
+TEST_P(Reserving, CommitOfLessGivesTheRestBack) {
+  const Decision reserved = Reserve(8);
+  ASSERT_NE(reserved.reservation, ReservationId::kNone);
+  EXPECT_EQ(Used(), 8);
+  const Result<Decision> settled = under_test_.Commit(reserved.reservation, 5);
+  ASSERT_TRUE(settled);
+  EXPECT_TRUE(settled->allowed);
+  EXPECT_EQ(settled->cost, 5);
+  EXPECT_EQ(settled->remaining, GetParam().at_once - 5);
+  EXPECT_EQ(Used(), 5);
+}
+
+TEST_P(Reserving, CommitOfMoreGoesIntoDebt) {
+  const Decision reserved = Reserve(8);
+  ASSERT_TRUE(under_test_.Commit(reserved.reservation, 15));
+  EXPECT_EQ(under_test_.Remaining("ann", limit()), 0);
+  under_test_.Do(Verb::kRefund, "ann", limit(), 5);
+  EXPECT_EQ(Used(), 10);
+  under_test_.Do(Verb::kRefund, "ann", limit(), 1);
+  EXPECT_EQ(Used(), 9);
+}
+
+TEST_P(Reserving, CommitOfTheSameChangesNothing) {
+  ASSERT_TRUE(under_test_.Commit(Reserve(8).reservation, 8));
+  EXPECT_EQ(Used(), 8);
+}
+
+TEST_P(Reserving, CommitOfAnythingIsChargedWhenNothingWasReserved) {
+  const Decision reserved = Reserve(0);
+  ASSERT_NE(reserved.reservation, ReservationId::kNone);
+  EXPECT_EQ(under_test_.Remaining("ann", limit()), 10);
+  ASSERT_TRUE(under_test_.Commit(reserved.reservation, 6));
+  EXPECT_EQ(Used(), 6);
+}
+
+TEST_P(Reserving, CancelGivesAllBack) {
+  under_test_.Check("ann", limit(), 2);
+  under_test_.clock.Advance(milliseconds(1));
+  const Decision reserved = Reserve(6);
+  ASSERT_TRUE(under_test_.Cancel(reserved.reservation));
+  EXPECT_EQ(Used(), 2);
+}
+
+TEST_P(Reserving, IsSettledOnce) {
+  const ReservationId id = Reserve(4).reservation;
+  ASSERT_TRUE(under_test_.Cancel(id));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(under_test_.Cancel(id).error().code, ErrorCode::kNotFound);
+    EXPECT_EQ(under_test_.Commit(id, 9).error().code, ErrorCode::kNotFound);
+  }
+  EXPECT_EQ(under_test_.Remaining("ann", limit()), 10);
+}
+
+TEST_P(Reserving, LeavesTheChargeWhenItIsNotSettledInTime) {
+  const Decision early = Reserve(2, milliseconds(10));
+  const Decision late = Reserve(2, milliseconds(10));
+  under_test_.clock.Advance(milliseconds(10) - Duration(1));
+  EXPECT_TRUE(under_test_.Cancel(early.reservation));
+  under_test_.clock.Advance(Duration(1));
+  EXPECT_EQ(under_test_.Cancel(late.reservation).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(Used(), 2);
+}
+
+TEST_P(Reserving, GivesNothingBackOnceItNoLongerCounts) {
+  const Decision reserved = Reserve(4);
+  under_test_.clock.Advance(seconds(25));
+  under_test_.Check("ann", limit(), 5);
+  const std::int64_t before = under_test_.Remaining("ann", limit());
+  ASSERT_TRUE(under_test_.Cancel(reserved.reservation));
+  EXPECT_EQ(under_test_.Remaining("ann", limit()), before);
+}
+
+TEST_P(Reserving, OfWhatIsDeniedReservesNothing) {
+  Reserve(8);
+  const Decision denied = Reserve(GetParam().at_once - 7);
+  EXPECT_FALSE(denied.allowed);
+  EXPECT_EQ(denied.reservation, ReservationId::kNone);
+  EXPECT_EQ(under_test_.store.Stats().reservations, 1U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Algorithms, Reserving, testing::ValuesIn(EveryAlgorithm()),
+                         NameOfAlgorithm());
+
+TEST(Reserve, BeyondTheTableIsAnOverloadAndTakesNothing) {
+  StoreUnderTest under_test({.max_reservations = 1});
+  const Limit limit = LimitOf("10/10s");
+  const Limit places = LimitOf("10 concurrent lease 10s");
+  const auto reserve = [&] {
+    return under_test.Ask({under_test.ChargeFor("ann", limit, 2)}, Action::kReserve);
+  };
+  const ReservationId id = reserve().reservation;
+  const Decision refused = reserve();
+  EXPECT_FALSE(refused.allowed);
+  EXPECT_EQ(refused.reason, Reason::kOverload);
+  EXPECT_GT(refused.retry_after, Duration(0));
+  EXPECT_EQ(under_test.Remaining("ann", limit), 8);
+  EXPECT_EQ(under_test.Check("bob", places).reason, Reason::kOverload);
+  EXPECT_EQ(under_test.Remaining("bob", places), 10);
+  ASSERT_TRUE(under_test.Cancel(id));
+  EXPECT_TRUE(reserve().allowed);
+}
+
+TEST(Reserve, UnderUnlimitedIsSettledWithoutEffect) {
+  StoreUnderTest under_test;
+  const Limit limit = LimitOf("unlimited");
+  const Decision reserved =
+      under_test.Ask({under_test.ChargeFor("ann", limit, 5)}, Action::kReserve);
+  ASSERT_TRUE(reserved.allowed);
+  const Result<Decision> settled = under_test.Commit(reserved.reservation, 7);
+  ASSERT_TRUE(settled);
+  EXPECT_TRUE(settled->allowed);
+}
+
+TEST(Reserve, UnderOverdraftGivesBackOnlyWhatWasReallyTaken) {
+  StoreUnderTest under_test;
+  for (const AlgorithmCase& algorithm : EveryAlgorithm({.overdraft = true})) {
+    SCOPED_TRACE(algorithm.name);
+    const Limit& limit = algorithm.limit;
+    const Decision reserved =
+        under_test.Ask({under_test.ChargeFor("ann", limit, 1'000)}, Action::kReserve);
+    ASSERT_TRUE(reserved.allowed);
+    ASSERT_TRUE(under_test.Commit(reserved.reservation, 8));  // Of the 20 that were taken.
+    EXPECT_EQ(under_test.Remaining("ann", limit), 2);
+  }
+}
+
+TEST(Lease, IsReleasedByItsIdWithoutTouchingTheOtherRulesOfItsGroup) {
+  StoreUnderTest under_test;
+  const Limit places = LimitOf("2 concurrent lease 10s");
+  const Limit rate = LimitOf("10/10s");
+  const std::vector<Charge> charges{under_test.ChargeFor("ann", places),
+                                    under_test.ChargeFor("ann", rate)};
+  const Decision first = under_test.Ask(charges);
+  const Decision second = under_test.Ask(charges);
+  EXPECT_FALSE(under_test.Ask(charges).allowed);
+  ASSERT_TRUE(under_test.Cancel(first.reservation));
+  EXPECT_EQ(under_test.Remaining("ann", places), 1);
+  EXPECT_EQ(under_test.Remaining("ann", rate), 8);
+  EXPECT_TRUE(under_test.Ask(charges).allowed);
+  ASSERT_TRUE(under_test.Cancel(second.reservation));
+  EXPECT_FALSE(under_test.Cancel(second.reservation));
+}
+
+TEST(Lease, OfADeadHolderEndsByItself) {
+  StoreUnderTest under_test;
+  const Limit places = LimitOf("1 concurrent lease 10s");
+  const Decision dead = under_test.Check("ann", places);
+  under_test.clock.Advance(seconds(10) - Duration(1));
+  EXPECT_EQ(under_test.Check("ann", places).retry_after, Duration(1));
+  under_test.clock.Advance(Duration(1));
+  const Decision heir = under_test.Check("ann", places);
+  EXPECT_TRUE(heir.allowed);
+  EXPECT_FALSE(under_test.Cancel(dead.reservation));  // Gone: it must not end the heir's.
+  EXPECT_FALSE(under_test.Check("ann", places).allowed);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,37 @@
+// What a conformance trace is made of, and what can be driven by one: the oracle, the pure steps,
+// every store. Knows only the public types, so that nothing under test leaks into the oracle.
+#pragma once
+
+#include <cstdint>
+
+#include <weir/decision.h>
+#include <weir/time.h>
+
+namespace weir::conformance {
+
+enum class Verb : std::uint8_t {
+  kCheck,
+  kPeek,
+  kRefund,    // Without a handle: oldest first.
+  kPenalize,  // Charged whether it fits or not.
+  kReset,
+  kSettle,  // The charge of step `of` turned out to be `cost`: commit, cancel (0) or release (0).
+  kUnbook,  // The caller of step `of` stopped waiting. `cost` is 0.
+};
+
+struct Action {
+  int number = 0;  // Its place in the trace: how a later kSettle or kUnbook names it.
+  Verb verb = Verb::kCheck;
+  std::int64_t cost = 1;
+  Duration wait{0};
+  int of = -1;  // kSettle, kUnbook: the number of an earlier, admitted kCheck.
+};
+
+// One limit and one key that starts out fresh.
+class Subject {
+ public:
+  virtual ~Subject() = default;
+  virtual Decision Do(const Action& action, Now now) = 0;
+};
+
+}  // namespace weir::conformance

@@ -1,0 +1,52 @@
+#include "trace_run.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+
+#include "random.h"
+
+namespace weir::conformance {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define WEIR_SANITIZER
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define WEIR_SANITIZER
+#endif
+#endif
+
+#ifdef WEIR_SANITIZER
+constexpr std::uint64_t kSteps = 100'000;
+#else
+constexpr std::uint64_t kSteps = 1'000'000;
+#endif
+
+std::uint64_t FromEnvironment(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 0);
+}
+
+}  // namespace
+
+std::optional<std::string> RunTraces(Family family, const TraceOptions& options,
+                                     const Trial& trial) {
+  static const std::uint64_t seed = FromEnvironment("WEIR_SEED", std::random_device{}());
+  std::printf("WEIR_SEED=%llu\n", static_cast<unsigned long long>(seed));
+  const std::uint64_t only = FromEnvironment("WEIR_TRACE", 0);
+  const std::uint64_t steps = only == 0 ? FromEnvironment("WEIR_STEPS", kSteps) : 1;
+  const std::uint64_t family_seed = Derive(seed, static_cast<std::uint64_t>(family));
+  std::uint64_t done = 0;
+  for (std::uint64_t i = 0; done < steps; ++i) {
+    const Trace trace = MakeTrace(family, only == 0 ? Derive(family_seed, i) : only, options);
+    if (trial(trace)) {
+      const Trace least = Shrink(trace, trial);
+      return *trial(least) + "\n" + Describe(least) + "WEIR_TRACE=" + std::to_string(trace.seed);
+    }
+    done += trace.steps.size();
+  }
+  return std::nullopt;
+}
+
+}  // namespace weir::conformance

@@ -1,0 +1,19 @@
+// Many random traces in a row, until one goes wrong.
+//
+// WEIR_SEED=n   repeat a run (the seed of each run is printed)
+// WEIR_STEPS=n  steps per algorithm (default 1,000,000, and 100,000 under a sanitizer)
+// WEIR_TRACE=n  run one trace only, by the seed that a failure printed
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "trace.h"
+
+namespace weir::conformance {
+
+// Nothing, or what went wrong with the shortest trace found that still goes wrong.
+std::optional<std::string> RunTraces(Family family, const TraceOptions& options,
+                                     const Trial& trial);
+
+}  // namespace weir::conformance
