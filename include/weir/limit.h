@@ -92,8 +92,8 @@ class Limit {
  public:
   static Result<Limit> Make(const LimitSpec& spec);
 
-  // Reads "100/min burst 50", "5/30s", "1M/month", "20 concurrent lease 30s", "unlimited" or
-  // "deny"; everything that text does not say is taken from `defaults`.
+  // Reads "100/min burst 50", "5/30s", "20 concurrent lease 30s", "unlimited" or "deny"; everything
+  // that text does not say is taken from `defaults`.
   static Result<Limit> Parse(std::string_view text, LimitSpec defaults = {});
 
   // This limit as the successor of `before`, in force from `now` on: keys that `before` already
@@ -109,7 +109,7 @@ class Limit {
 
   // The most that can be had at once: burst, window limit or number of leases.
   std::int64_t capacity() const noexcept { return capacity_; }
-  // How long a used-up key takes to be fresh again.
+  // How long a key takes to be fresh again at most, debt and waits booked ahead included.
   Duration time_to_fresh() const noexcept { return time_to_fresh_; }
 
   // In text that Parse reads back.

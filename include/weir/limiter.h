@@ -6,8 +6,8 @@
 //   if (!decision.allowed) Reply429(decision.retry_after);
 //
 // Keys are any bytes, empty and megabyte-long ones included; they are hashed, not kept. All
-// methods may be called from any thread. Checks take no lock on a known bucket key, allocate
-// nothing and never throw.
+// methods may be called from any thread. Checks take no lock on a known bucket key and allocate
+// nothing; only a lease or a reservation may, until there have been as many at once before.
 #pragma once
 
 #include <cstddef>
@@ -107,10 +107,11 @@ struct LimiterStats {
   std::size_t bytes = 0;             // Of memory_cap.
   std::size_t entries = 0;           // Keys held, those whose time has passed included.
   std::uint64_t evicted_live = 0;    // Keys forgotten before their time for want of room,
-  std::uint64_t evicted_denied = 0;  // and those among them that were being denied.
-  std::uint64_t growths = 0;
-  std::size_t reservations = 0;
+  std::uint64_t evicted_denied = 0;  // and others that even were being denied then.
+  std::uint64_t growths = 0;         // How often the table has grown.
+  std::size_t reservations = 0;      // Open, leases included.
   std::size_t waiters = 0;
+  std::uint64_t shadow_denied = 0;  // What shadow layers would have denied.
 };
 
 class Limiter;
@@ -126,7 +127,8 @@ class Reservation {
   bool allowed() const noexcept { return decision_.allowed; }
 
   // Each reservation can be settled once; the second time is a kNotFound.
-  // The real cost: less gives back, more goes into debt.
+  // The real cost: less gives back, more goes into debt. In a concurrency layer the place is free
+  // again, whatever the cost.
   Result<Decision> Commit(std::int64_t cost);
   Result<Decision> Cancel();
 
@@ -209,6 +211,8 @@ class Limiter {
   // Takes a place under a concurrency limit. Release gives it back by its id, for those who
   // cannot keep a Lease.
   Result<Lease> Acquire(Keys keys, const Ask& ask = {});
+  // The same, waiting for one as Wait does.
+  Result<Lease> AcquireWithin(Keys keys, Duration patience, const Ask& ask = {});
   Result<Decision> Release(ReservationId lease) { return Cancel(lease); }
 
   // --- Waiting. First come, first served, for each key. ---

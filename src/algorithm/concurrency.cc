@@ -6,7 +6,11 @@ namespace weir {
 
 LogStep StepConcurrency(const Limit& limit, EventLog& log, const Request& request,
                         const Instant& at, Effect effect) noexcept {
-  return StepLog(limit, ToTicks(limit.spec().lease), log, request, at.now, effect);
+  Request ending = request;
+  if (request.verb == Verb::kSettle) ending.cost = 0;
+  LogStep step = StepLog(limit, ToTicks(limit.spec().lease), log, ending, at.now, effect);
+  step.decision.cost = request.cost;
+  return step;
 }
 
 }  // namespace weir

@@ -1,5 +1,5 @@
-// Concurrency: how many may be at work at once. An admission is a lease, given back by kSettle
-// with cost 0 (release); the lease of a holder that died ends by itself.
+// Concurrency: how many may be at work at once. An admission is a lease, given back by kSettle,
+// whatever the work turned out to cost; the lease of a holder that died ends by itself.
 //
 //   admits iff   live leases + cost <= n
 //   promise      at most n live leases at any instant

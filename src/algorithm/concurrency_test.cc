@@ -47,6 +47,16 @@ TEST(Concurrency, AdmitsTheNextWhenOneIsReleased) {
   EXPECT_FALSE(key.Check().allowed);
 }
 
+TEST(Concurrency, FreesThePlaceOfWorkThatIsSettledWhateverItCost) {
+  for (const std::int64_t cost : {std::int64_t{1}, std::int64_t{2}, std::int64_t{7}, kHuge}) {
+    DrivenKey key = Leases("3 concurrent lease 30s");
+    EXPECT_TRUE(key.Check(2).allowed);
+    const Decision settled = key.Settle(key.receipt(), cost);
+    EXPECT_EQ(settled.remaining, 3);
+    EXPECT_EQ(settled.cost, cost);
+  }
+}
+
 TEST(Concurrency, TakesAHolderThatNeverReleasesForDeadWhenItsLeaseIsOver) {
   DrivenKey key = Leases("1 concurrent lease 30s");
   EXPECT_TRUE(key.Check().allowed);

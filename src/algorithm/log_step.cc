@@ -92,17 +92,21 @@ void Apply(const Limit& limit, EventLog& log, const Request& request, Ticks now)
 
 bool Adds(const Request& request) noexcept {
   return Takes(request) || request.verb == Verb::kPenalize ||
-         (request.verb == Verb::kSettle && request.cost > request.reserved);
+         ((request.verb == Verb::kSettle || request.verb == Verb::kUnbook) &&
+          request.cost > request.reserved);
 }
 
 // Letting through what cannot be remembered would break the promise.
-LogStep NoMemory(const Limit& limit, Ticks lifetime, const EventLog& log,
-                 const Request& request) noexcept {
+LogStep NoMemory(const Limit& limit, Ticks lifetime, EventLog& log, const Request& request,
+                 Ticks now) noexcept {
   LogStep step;
   step.decision =
       DescribeCount(limit, log.total(), request, {.allowed = false, .never_fits = false});
   step.decision.reason = Reason::kOverload;
   step.decision.retry_after = ToDuration(lifetime);
+  if (const Event* last = log.Last(); last != nullptr) {
+    step.decision.reset_after = ToDuration(last->at + lifetime - now);
+  }
   return step;
 }
 
@@ -114,7 +118,7 @@ LogStep StepLog(const Limit& limit, Ticks lifetime, EventLog& log, const Request
   const std::int64_t used = log.total();
   const CountedVerdict verdict = JudgeCount(limit, used, request);
   if (verdict.allowed && Adds(request) && !log.MakeRoom()) {
-    return NoMemory(limit, lifetime, log, request);
+    return NoMemory(limit, lifetime, log, request, now);
   }
 
   LogStep step;

@@ -4,9 +4,10 @@
 //   promise      at most limit in every interval of length W, exactly
 //   fresh        the log is empty
 //
-// Admissions of the same instant share an event, so a log never holds more events than its limit.
-// An event later than the clock says stays; one more than a period later is clock damage, and
-// counts as of now.
+// Admissions of the same instant share an event, so there are never more events that count than the
+// limit; what was given back in between may leave holes, tidied up before they are the greater
+// part. An event later than the clock says stays. When the last of them is more than a period
+// later, the clock was broken, and every event of the future counts as of now.
 #pragma once
 
 #include "algorithm/event_log.h"

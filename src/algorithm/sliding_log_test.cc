@@ -251,13 +251,18 @@ TEST(SlidingLog, DeniesWithOverloadWhenThereIsNoMemoryForOneMoreEvent) {
   EXPECT_FALSE(denial.allowed);
   EXPECT_EQ(denial.reason, Reason::kOverload);
   EXPECT_EQ(denial.retry_after, 60s);
+  EXPECT_EQ(denial.reset_after, 59s);
   EXPECT_EQ(denial.remaining, 9);
   EXPECT_EQ(key.log.total(), 1);
   EXPECT_EQ(key.Penalize(1).reason, Reason::kOverload);
   EXPECT_EQ(key.Settle(receipt, 5).reason, Reason::kOverload);
+  EXPECT_EQ(key.Unbook({-1, receipt.at}).reason, Reason::kOverload);  // Of more than it booked.
   // What needs no room is done all the same.
   EXPECT_TRUE(key.Peek().allowed);
   EXPECT_EQ(key.Cancel(receipt).remaining, 10);
+  key.log = DequeLog(0);
+  EXPECT_EQ(key.Check().reason, Reason::kOverload);
+  EXPECT_EQ(key.Check().reset_after, 0s);
 }
 
 TEST(SlidingLog, StaysAboutAsLongAsWhatCountsHoweverMuchIsGivenBack) {

@@ -230,6 +230,12 @@ TEST(SlidingWindow, DebtEndsAtTwiceTheLimitWithWhatIsLeftOfTheWindowBefore) {
   key.Penalize(kHuge);
   EXPECT_EQ(key.sliding.current, 15);
   EXPECT_EQ(key.sliding.previous, 10);
+  key.Reset();
+  EXPECT_TRUE(key.Check(10).allowed);
+  const DrivenKey::Receipt receipt = key.receipt();
+  key.Advance(60s);
+  key.Settle(receipt, kHuge);
+  EXPECT_EQ(key.sliding.current + key.sliding.previous / 2, 20);
 }
 
 TEST(SlidingWindow, OverdraftAllowsAsLongAsAnythingIsLeft) {

@@ -131,10 +131,17 @@ void Limit::WorkOutWindow() {
 Limit Limit::Replacing(const Limit& before, Now now) const {
   if (spec_ == before.spec_) return before;
   Limit next = *this;
+  next.predecessor_.reset();
+  const bool goes_on = kind() == LimitKind::kCounted && SaltOf(spec_, 0) == SaltOf(before.spec_, 0);
+  if (goes_on && algorithm() == Algorithm::kConcurrency) {
+    // A lease is a lease under any number of places: nothing needs to be carried over.
+    next.generation_ = before.generation_;
+    next.state_salt_ = before.state_salt_;
+    return next;
+  }
   next.generation_ = before.generation_ + 1;
   next.state_salt_ = SaltOf(spec_, next.generation_);
-  next.predecessor_.reset();
-  if (kind() == LimitKind::kCounted && SaltOf(spec_, 0) == SaltOf(before.spec_, 0)) {
+  if (goes_on) {
     next.predecessor_ =
         std::make_shared<const Limit>(before.Remembering(kMostPredecessors - 1, now.steady));
     next.predecessor_until_ = now.steady + before.time_to_fresh_;

@@ -300,6 +300,19 @@ TEST_F(LiveChange, OfTheRateRemembersTheLimitBeforeUntilNothingOfItIsLeft) {
   EXPECT_EQ(after.capacity(), 5);
 }
 
+TEST_F(LiveChange, OfTheNumberOfPlacesGoesOnWithTheSameState) {
+  const Limit first = *Limit::Parse("5 concurrent lease 10s");
+  const Limit more = Replace(first, Limit::Parse("9 concurrent lease 10s")->spec());
+  EXPECT_EQ(more.state_salt(), first.state_salt());
+  EXPECT_EQ(more.predecessor(), nullptr);
+  EXPECT_EQ(more.capacity(), 9);
+  const Limit longer = Replace(more, Limit::Parse("9 concurrent lease 20s")->spec());
+  EXPECT_NE(longer.state_salt(), first.state_salt());
+  const Limit back = Replace(longer, first.spec());
+  EXPECT_NE(back.state_salt(), first.state_salt());
+  EXPECT_NE(back.state_salt(), longer.state_salt());
+}
+
 TEST_F(LiveChange, OfAlgorithmOrWindowStartsAnew) {
   const Limit before = Make(Spec(Algorithm::kFixedWindow, 10, seconds(1)));
   for (const LimitSpec& spec :

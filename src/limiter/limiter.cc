@@ -112,7 +112,16 @@ Result<Decision> Limiter::Reset(Keys keys, const Ask& ask) {
 
 Result<Decision> Limiter::State::Do(Verb verb, const Keys& keys, const Ask& ask) {
   if (auto error = CheckCost(ask.cost)) return std::unexpected(*std::move(error));
-  Question question(store, Current(), verb, ask.cost);
+  const Layers& now_in_force = Current();
+  if (now_in_force.all.size() == 1 && keys.same() && !now_in_force.all[0].shadow) {
+    Charge charge = now_in_force.all[0].ChargeFor(store, *keys.same());
+    charge.cost = ask.cost;
+    charge.verb = verb;
+    const Decision decision = store.Decide(charge, When(ask));
+    if (verb == Verb::kRefund || verb == Verb::kReset) waiting.Nudge();
+    return decision;
+  }
+  Question question(store, now_in_force, verb, ask.cost);
   if (auto set = question.SetKeys(keys); !set) return std::unexpected(set.error());
   const Decision decision = question.Decide(When(ask)).decision;
   if (verb == Verb::kRefund || verb == Verb::kReset) waiting.Nudge();
@@ -166,6 +175,12 @@ Result<Reservation> Limiter::Reserve(Keys keys, const Ask& ask, Duration ttl) {
 
 Result<Lease> Limiter::Acquire(Keys keys, const Ask& ask) {
   Result<Decision> decision = Check(keys, ask);
+  if (!decision) return std::unexpected(decision.error());
+  return Lease(*this, *decision);
+}
+
+Result<Lease> Limiter::AcquireWithin(Keys keys, Duration patience, const Ask& ask) {
+  Result<Decision> decision = Wait(keys, patience, ask);
   if (!decision) return std::unexpected(decision.error());
   return Lease(*this, *decision);
 }
@@ -269,7 +284,8 @@ LimiterStats Limiter::Stats() const {
           .evicted_denied = stats.evicted_denied,
           .growths = stats.growths,
           .reservations = stats.reservations,
-          .waiters = state_->waiting.size()};
+          .waiters = state_->waiting.size(),
+          .shadow_denied = stats.shadow_denied};
 }
 
 }  // namespace weir

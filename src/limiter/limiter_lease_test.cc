@@ -26,6 +26,7 @@ static_assert(std::is_nothrow_move_constructible_v<Lease>);
 class Reservations : public testing::TestWithParam<AlgorithmCase> {
  protected:
   std::int64_t Used() { return GetParam().at_once - limiter_.Peek("ann")->remaining; }
+  std::int64_t Settled(std::int64_t cost) { return GetParam().Settled(cost); }
 
   ManualClock clock_;
   Limiter limiter_ = *Limiter::Make(GetParam().limit, {.clock = &clock_});
@@ -38,14 +39,14 @@ TEST_P(Reservations, GiveBackWhatTheRealCostDidNotNeed) {
   EXPECT_EQ(reservation->decision().cost, 8);
   EXPECT_EQ(limiter_.Stats().reservations, 1U);
   ASSERT_TRUE(reservation->Commit(3));
-  EXPECT_EQ(Used(), 3);
+  EXPECT_EQ(Used(), Settled(3));
   EXPECT_EQ(limiter_.Stats().reservations, 0U);
 }
 
 TEST_P(Reservations, ChargeWhatTheRealCostNeededBeyond) {
   Result<Reservation> reservation = limiter_.Reserve("ann", {.cost = 2});
   ASSERT_TRUE(reservation->Commit(9));
-  EXPECT_EQ(Used(), 9);
+  EXPECT_EQ(Used(), Settled(9));
 }
 
 TEST_P(Reservations, GiveAllBackWhenCancelled) {
@@ -61,7 +62,7 @@ TEST_P(Reservations, AreSettledOnceThoughBothByHandleAndById) {
   EXPECT_EQ(reservation->Commit(1).error().code, ErrorCode::kNotFound);
   EXPECT_EQ(reservation->Cancel().error().code, ErrorCode::kNotFound);
   EXPECT_EQ(limiter_.Cancel(id).error().code, ErrorCode::kNotFound);
-  EXPECT_EQ(Used(), 4);
+  EXPECT_EQ(Used(), Settled(4));
 }
 
 TEST_P(Reservations, LeaveTheChargeWhenTheHandleIsDropped) {
@@ -117,7 +118,7 @@ TEST_P(Reservations, RefuseACostOrATimeOutOfRangeAndStayOpen) {
     EXPECT_THAT(refused.error().message, AllOf(HasSubstr("cost:"), HasSubstr("write 0 to ")));
   }
   EXPECT_TRUE(reservation->Commit(2));
-  EXPECT_EQ(Used(), 2);
+  EXPECT_EQ(Used(), Settled(2));
 }
 
 INSTANTIATE_TEST_SUITE_P(Algorithms, Reservations, testing::ValuesIn(EveryAlgorithm()),
@@ -134,6 +135,9 @@ TEST(LayeredReservation, IsSettledInEveryLayerAndNamesTheTightest) {
   ASSERT_TRUE(reservation->allowed());
   const Result<Decision> settled = reservation->Commit(70);
   ASSERT_TRUE(settled);
+  EXPECT_EQ(settled->rule, "user");  // The shadow, though it is tighter, has no say.
+  EXPECT_EQ(settled->remaining, 30);
+  EXPECT_EQ(settled->cost, 70);
   EXPECT_EQ(limiter.Peek({"acme", kSkip, kSkip})->remaining, 930);
   EXPECT_EQ(limiter.Peek({kSkip, "ann", kSkip})->remaining, 30);
 }

@@ -116,14 +116,16 @@ Result<WaitId> Limiter::State::WaitInLine(std::shared_ptr<Question> question, No
 }
 
 void Question::Add(const ScopedLayer& layer, std::string_view key, std::uint64_t hash) noexcept {
-  layer_of_[size_] = static_cast<std::uint8_t>(&layer - layers_->all.data());
-  charges_[size_++] = {.rule = layer.name,
-                       .key = key,
-                       .hash = hash ^ layer.scope,
-                       .limit = &layer.limit,
-                       .cost = cost_,
-                       .verb = verb_,
-                       .shadow = layer.shadow};
+  layer_of_.emplace_back(static_cast<std::uint8_t>(&layer - layers_->all.data()));
+  decisions_.emplace_back();
+  receipts_.emplace_back();
+  charges_.emplace_back(Charge{.rule = layer.name,
+                               .key = key,
+                               .hash = hash ^ layer.scope,
+                               .limit = &layer.limit,
+                               .cost = cost_,
+                               .verb = verb_,
+                               .shadow = layer.shadow});
 }
 
 void Question::SetSameKey(std::string_view key) noexcept {
@@ -151,20 +153,21 @@ Result<void> Question::SetKeys(const Keys& keys) {
 }
 
 void Question::SetVerb(Verb verb) noexcept {
-  for (std::size_t i = 0; i < size_; ++i) charges_[i].verb = verb;
+  for (Charge& charge : charges_) charge.verb = verb;
 }
 
 void Question::Follow(const Layers& layers) noexcept {
   layers_ = &layers;
-  for (std::size_t i = 0; i < size_; ++i) charges_[i].limit = &layers.all[layer_of_[i]].limit;
+  for (std::size_t i = 0; i < charges_.size(); ++i)
+    charges_[i].limit = &layers.all[layer_of_[i]].limit;
 }
 
 void Question::SetWait(Duration wait) noexcept {
-  for (std::size_t i = 0; i < size_; ++i) charges_[i].wait = wait;
+  for (Charge& charge : charges_) charge.wait = wait;
 }
 
 void Question::Unbook() noexcept {
-  for (std::size_t i = 0; i < size_; ++i) {
+  for (std::size_t i = 0; i < charges_.size(); ++i) {
     charges_[i].verb = Verb::kUnbook;
     charges_[i].reserved = charges_[i].cost;
     charges_[i].cost = 0;
@@ -174,17 +177,17 @@ void Question::Unbook() noexcept {
 
 Group& Question::Decide(Now now, Action action, Duration ttl) noexcept {
   group_ = {.action = action,
-            .charges = std::span(charges_).first(size_),
-            .decisions = std::span(decisions_).first(size_),
+            .charges = charges_.span(),
+            .decisions = decisions_.span(),
             .ttl = ttl,
-            .receipts = std::span(receipts_).first(size_)};
+            .receipts = receipts_.span()};
   store_.Decide(group_, now);
   return group_;
 }
 
 std::uint64_t Question::Line() const noexcept {
   std::uint64_t line = 0;
-  for (std::size_t i = 0; i < size_; ++i) line = (line ^ charges_[i].hash) * 0x9e3779b97f4a7c15;
+  for (const Charge& charge : charges_) line = (line ^ charge.hash) * 0x9e3779b97f4a7c15;
   return line;
 }
 

@@ -1,7 +1,6 @@
 // What a Limiter is made of.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -10,6 +9,7 @@
 
 #include <weir/limiter.h>
 
+#include "base/inline_vector.h"
 #include "limiter/waiting.h"
 #include "store/memory/memory_store.h"
 
@@ -89,11 +89,10 @@ class Question {
   const Layers* layers_;
   Verb verb_;
   std::int64_t cost_;
-  std::size_t size_ = 0;
-  std::array<Charge, kMaxGroupCharges> charges_;
-  std::array<Decision, kMaxGroupCharges> decisions_;
-  std::array<Ticks, kMaxGroupCharges> receipts_;
-  std::array<std::uint8_t, kMaxGroupCharges> layer_of_;  // By charge.
+  InlineVector<Charge, kMaxGroupCharges> charges_;
+  InlineVector<Decision, kMaxGroupCharges> decisions_;
+  InlineVector<Ticks, kMaxGroupCharges> receipts_;
+  InlineVector<std::uint8_t, kMaxGroupCharges> layer_of_;  // By charge.
   Group group_;
 };
 

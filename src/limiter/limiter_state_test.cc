@@ -26,10 +26,14 @@ class QuestionTest : public testing::Test {
                              .scope = under_test_.store.Hash(name)});
     }
   }
-  Question Ask(const Keys& keys, std::int64_t cost = 1, Verb verb = Verb::kCheck) {
-    Question question(under_test_.store, layers_, verb, cost);
-    EXPECT_TRUE(question.SetKeys(keys));
-    return question;
+  struct Asked : Question {
+    Asked(QuestionTest& test, const Keys& keys, std::int64_t cost, Verb verb)
+        : Question(test.under_test_.store, test.layers_, verb, cost) {
+      EXPECT_TRUE(SetKeys(keys));
+    }
+  };
+  Asked Ask(const Keys& keys, std::int64_t cost = 1, Verb verb = Verb::kCheck) {
+    return {*this, keys, cost, verb};
   }
   // What each layer has left for `key`.
   std::vector<std::int64_t> Left(std::string_view key) {
@@ -59,7 +63,7 @@ TEST_F(QuestionTest, ChargesEachKeyInItsLayer) {
 }
 
 TEST_F(QuestionTest, LeavesOutTheLayersThatAreSkipped) {
-  Question question = Ask({kSkip, "b", kSkip}, 3);
+  Asked question = Ask({kSkip, "b", kSkip}, 3);
   const Group& group = question.Decide(Now());
   EXPECT_EQ(group.charges.size(), 1U);
   EXPECT_EQ(group.decision.rule, "two");
@@ -67,7 +71,7 @@ TEST_F(QuestionTest, LeavesOutTheLayersThatAreSkipped) {
 }
 
 TEST_F(QuestionTest, TellsAnEmptyKeyFromASkippedOne) {
-  Question question = Ask({"", kSkip, std::string()});
+  Asked question = Ask({"", kSkip, std::string()});
   EXPECT_EQ(question.Decide(Now()).charges.size(), 2U);
   EXPECT_THAT(Left(""), testing::ElementsAre(9, 10, 9));
 }
@@ -81,7 +85,7 @@ TEST_F(QuestionTest, RefusesKeysThatDoNotFitTheLayers) {
 }
 
 TEST_F(QuestionTest, IsDecidedAfreshEachTime) {
-  Question question = Ask("ann", 6);
+  Asked question = Ask("ann", 6);
   EXPECT_TRUE(question.Decide(Now()).decision.allowed);
   EXPECT_FALSE(question.Decide(Now()).decision.allowed);
   under_test_.clock.Advance(seconds(2));
@@ -89,7 +93,7 @@ TEST_F(QuestionTest, IsDecidedAfreshEachTime) {
 }
 
 TEST_F(QuestionTest, CanBecomeAnotherVerb) {
-  Question question = Ask("ann", 6);
+  Asked question = Ask("ann", 6);
   question.SetVerb(Verb::kPeek);
   EXPECT_TRUE(question.Decide(Now()).decision.allowed);
   EXPECT_THAT(Left("ann"), testing::ElementsAre(10, 10, 10));
@@ -97,7 +101,7 @@ TEST_F(QuestionTest, CanBecomeAnotherVerb) {
 
 TEST_F(QuestionTest, BooksAheadAndGivesBackWhatItBooked) {
   Ask("ann", 10).Decide(Now());
-  Question question = Ask({"ann", kSkip, "ann"}, 2);
+  Asked question = Ask({"ann", kSkip, "ann"}, 2);
   question.SetWait(seconds(5));
   EXPECT_EQ(question.Decide(Now()).decision.delay, seconds(2));
   EXPECT_EQ(Ask({"ann", kSkip, kSkip}, 1, Verb::kPeek).Decide(Now()).decision.reset_after,
@@ -111,7 +115,7 @@ TEST_F(QuestionTest, BooksAheadAndGivesBackWhatItBooked) {
 }
 
 TEST_F(QuestionTest, FollowsTheLayersToTheirNewLimits) {
-  Question question = Ask({kSkip, "ann", kSkip});
+  Asked question = Ask({kSkip, "ann", kSkip});
   EXPECT_EQ(question.Decide(Now()).decision.limit, 10);
   Layers later = layers_;
   later.all[1].limit = LimitOf("20/10s").Replacing(layers_.all[1].limit, Now());

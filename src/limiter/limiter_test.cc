@@ -292,6 +292,9 @@ TEST_F(Layered, CountShadowsButNeverStopForThem) {
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(limiter_.Check({kSkip, kSkip, "x"})->allowed);
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(limiter_.Check({kSkip, "ann", "y"})->allowed);
   EXPECT_EQ(limiter_.Check({kSkip, kSkip, "x"})->reason, Reason::kNoRule);
+  EXPECT_EQ(limiter_.Stats().shadow_denied, 5U);  // Three pass of the six, and of the five.
+  EXPECT_TRUE(limiter_.Peek({kSkip, kSkip, "x"})->allowed);
+  EXPECT_EQ(limiter_.Stats().shadow_denied, 5U);
 }
 
 TEST_F(Layered, CheckABatchAsOneByOne) {

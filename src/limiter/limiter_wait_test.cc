@@ -280,6 +280,19 @@ TEST_F(Waits, ForAPlaceAreWokenWhenALeaseGoesOutOfScope) {
   EXPECT_TRUE(answers_.At(0).allowed);
 }
 
+TEST_F(Waits, ForAPlaceMayBeForALease) {
+  Make("1 concurrent lease 1min");
+  {
+    const Result<Lease> place = limiter_->AcquireWithin("ann", seconds(1));
+    ASSERT_TRUE(place && place->allowed());
+    const Result<Lease> none = limiter_->AcquireWithin("ann", seconds(0));
+    ASSERT_TRUE(none);
+    EXPECT_FALSE(none->allowed());
+    EXPECT_FALSE(limiter_->AcquireWithin("ann", seconds(-1)));
+  }
+  EXPECT_EQ(limiter_->Peek("ann")->remaining, 1);
+}
+
 TEST_F(Waits, ForAPlaceAreServedWhenADeadHoldersLeaseEnds) {
   Make("1 concurrent lease 10s");
   limiter_->Check("ann");
@@ -412,12 +425,11 @@ TEST_F(Waits, OfManyThreadsNeverHoldMorePlacesThanThereAre) {
     for (int t = 0; t < 6; ++t) {
       threads.emplace_back([&] {
         for (int i = 0; i < 200; ++i) {
-          const Result<Decision> place = limiter_->Wait("ann", seconds(60));
-          ASSERT_TRUE(place && place->allowed);  // The clock stands still: nobody is ever late.
+          const Result<Lease> place = limiter_->AcquireWithin("ann", seconds(60));
+          ASSERT_TRUE(place && place->allowed());  // The clock stands still: nobody is ever late.
           EXPECT_LE(++holding, 3);
           ++served;
           --holding;
-          ASSERT_TRUE(limiter_->Release(place->reservation));
         }
       });
     }

@@ -67,7 +67,7 @@ TEST_P(SetLimit, SettlesWhatWasReservedBefore) {
   ASSERT_TRUE(settled);
   EXPECT_EQ(settled->limit, 40);
   // One of ten is four of forty.
-  EXPECT_EQ(Exhaust(), GetParam().is_concurrency() ? 39 : 36);
+  EXPECT_EQ(Exhaust(), 40 - GetParam().Settled(4));
 }
 
 TEST_P(SetLimit, ToUnlimitedAndDenyTakesEffectAtOnce) {

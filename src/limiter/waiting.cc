@@ -95,9 +95,10 @@ bool Waiting::Cancel(WaitId id) {
 }
 
 void Waiting::Nudge() {
-  const SteadyTime now = clock_.Read().steady;
   {
     const std::scoped_lock lock(mutex_);
+    if (lines_.empty()) return;
+    const SteadyTime now = clock_.Read().steady;
     for (auto& [line, ids] : lines_) Schedule(ids.front(), waiters_.at(ids.front()), now);
   }
   wake_.notify_all();

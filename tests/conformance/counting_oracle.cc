@@ -58,10 +58,11 @@ class CountingOracle : public Oracle {
       case Verb::kUnbook:  // Nothing here is booked ahead: the charge is cancelled.
       case Verb::kSettle: {
         const Event& charge = charges_.at(action.of);
-        if (action.cost > charge.cost) {
-          Charge(view, std::min(action.cost - charge.cost, DebtLeft(view, at)));
+        const Wide cost = spec_.algorithm == Algorithm::kConcurrency ? 0 : action.cost;
+        if (cost > charge.cost) {
+          Charge(view, std::min(cost - charge.cost, DebtLeft(view, at)));
         } else {
-          TakeBack(view, at, charge.cost - action.cost, charge.slot);
+          TakeBack(view, at, charge.cost - cost, charge.slot);
         }
         Keep(view);
         break;

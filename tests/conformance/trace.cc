@@ -27,6 +27,7 @@ class TraceMaker {
                         Duration(random_.Between(0, 3 * kYear.count()))};
     now_ = trace_.start;
     settle_weight_ = random_.OneOf({4, 11, 60});
+    calm_ = random_.Chance(25);
     oracle_ = MakeOracle(trace_.spec, trace_.start, options.ticks_per_nanosecond);
     period_ = trace_.spec.algorithm == Algorithm::kConcurrency ? trace_.spec.lease
               : trace_.spec.align == Align::kCalendar          ? Duration(24h * 31)
@@ -64,6 +65,10 @@ class TraceMaker {
   // --- Time ---
 
   void Move() {
+    if (calm_ && random_.Chance(95)) {
+      return MoveBy(
+          Duration(random_.AnySize(1, std::max<std::int64_t>(1, period_.count() / 2000))));
+    }
     const Duration nudge(random_.Between(-1, 1));
     switch (random_.Weighted({40, 8, 10, 16, 6, 10, 4, 3, 2, 1})) {
       case 0:
@@ -228,7 +233,9 @@ class TraceMaker {
   std::unique_ptr<Oracle> oracle_;
   Decision last_;
   std::vector<OpenCharge> open_;
-  int settle_weight_ = 0;  // Logs fray only where much is given back.
+  // So that much is counted at once, and logs fray where much is given back.
+  bool calm_ = false;
+  int settle_weight_ = 0;
 };
 
 // The same steps asked of a fresh oracle. False if one settles a charge that is not there any more.

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/inline_vector.h"
 #include "store/memory/memory_store.h"
 #include "store/memory/payload.h"
 
@@ -21,7 +22,7 @@ class MemoryStore::LockedGroup {
   LockedGroup(const LockedGroup&) = delete;
   LockedGroup& operator=(const LockedGroup&) = delete;
   ~LockedGroup() {
-    for (std::size_t i = 0; i < size_; ++i) Unlock(*entries_[i]);
+    for (Entry& entry : entries_) Unlock(entry);
   }
 
   // Works out what every charge is told. True if all enforced ones pass.
@@ -46,7 +47,7 @@ class MemoryStore::LockedGroup {
     SlotHead* slot = nullptr;
     std::uint64_t word = 0;
     std::uint64_t word_after = 0;
-    std::optional<PayloadState> state;  // None for buckets.
+    std::optional<PayloadState> state{};  // None for buckets.
     Taken taken;
   };
 
@@ -61,31 +62,25 @@ class MemoryStore::LockedGroup {
   MemoryStore& store_;
   Group& group_;
   const Instant& at_;
-  std::size_t size_ = 0;
-  std::array<std::optional<Entry>, kMaxGroupCharges> entries_;
+  InlineVector<Entry, kMaxGroupCharges> entries_;
   std::array<std::uint8_t, kMaxGroupCharges> entry_of_{};  // By charge.
 };
 
 void MemoryStore::LockedGroup::LockKeys() noexcept {
-  std::array<Key, kMaxGroupCharges> keys;
-  std::size_t counted = 0;
+  InlineVector<Key, kMaxGroupCharges> keys;
   for (std::size_t i = 0; i < group_.charges.size(); ++i) {
     const Charge& charge = group_.charges[i];
     if (charge.limit->kind() != LimitKind::kCounted) continue;
-    keys[counted++] = {.room = RoomFor(*charge.limit),
-                       .fingerprint = FingerprintOf(charge.hash, *charge.limit),
-                       .shadow = charge.shadow,
-                       .charge = i};
+    keys.emplace_back(RoomFor(*charge.limit), FingerprintOf(charge.hash, *charge.limit),
+                      charge.shadow, i);
   }
-  std::sort(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(counted));
-  for (std::size_t i = 0; i < counted; ++i) {
-    const Key& key = keys[i];
+  std::sort(keys.begin(), keys.end());
+  for (const Key& key : keys) {
     const Charge& charge = group_.charges[key.charge];
-    const bool again = size_ > 0 && entries_[size_ - 1]->key.room == key.room &&
-                       entries_[size_ - 1]->key.fingerprint == key.fingerprint;
-    if (!again) entries_[size_++].emplace(key);
-    Entry& entry = *entries_[size_ - 1];
-    entry_of_[key.charge] = static_cast<std::uint8_t>(size_ - 1);
+    const bool again = !entries_.empty() && entries_.back().key.room == key.room &&
+                       entries_.back().key.fingerprint == key.fingerprint;
+    Entry& entry = again ? entries_.back() : entries_.emplace_back(key);
+    entry_of_[key.charge] = static_cast<std::uint8_t>(entries_.size() - 1);
     if (again) {
       if (key.shadow != entry.key.shadow) continue;
       entry.request.cost += charge.cost;
@@ -135,8 +130,7 @@ void MemoryStore::LockedGroup::Do(Entry& entry, Effect effect) noexcept {
 }
 
 bool MemoryStore::LockedGroup::DecideAll() noexcept {
-  for (std::size_t i = 0; i < size_; ++i) {
-    Entry& entry = *entries_[i];
+  for (Entry& entry : entries_) {
     Do(entry, Effect::kDecideOnly);
     for (int tries = 0; entry.taken.decision.reason == Reason::kOverload && tries < kReclaimTries;
          ++tries) {
@@ -148,7 +142,7 @@ bool MemoryStore::LockedGroup::DecideAll() noexcept {
   for (std::size_t i = 0; i < group_.charges.size(); ++i) {
     const Charge& charge = group_.charges[i];
     group_.decisions[i] = charge.limit->kind() == LimitKind::kCounted
-                              ? entries_[entry_of_[i]]->taken.decision
+                              ? entries_[entry_of_[i]].taken.decision
                               : DecideUncounted(charge);
     pass = pass && (charge.shadow || group_.decisions[i].allowed);
   }
@@ -156,8 +150,7 @@ bool MemoryStore::LockedGroup::DecideAll() noexcept {
 }
 
 void MemoryStore::LockedGroup::ApplyAll(ReservationId reservation) noexcept {
-  for (std::size_t i = 0; i < size_; ++i) {
-    Entry& entry = *entries_[i];
+  for (Entry& entry : entries_) {
     if (!entry.taken.decision.allowed) continue;  // A shadow that would have denied.
     Do(entry, Effect::kApply);
     const Limit& limit = LimitOf(entry);
@@ -167,14 +160,15 @@ void MemoryStore::LockedGroup::ApplyAll(ReservationId reservation) noexcept {
     const Charge& charge = group_.charges[entry.key.charge];
     store_.reservations_.Add(reservation, {.rule = store_.Hash(charge.rule),
                                            .hash = charge.hash,
-                                           .limit = limit,
+                                           .limit = &limit,
+                                           .shadow = charge.shadow,
                                            .times = entry.times,
                                            .cost = entry.taken.charged,
                                            .receipt = entry.taken.receipt});
   }
   for (std::size_t i = 0; i < group_.charges.size(); ++i) {
     if (group_.charges[i].limit->kind() != LimitKind::kCounted) continue;
-    const Taken& taken = entries_[entry_of_[i]]->taken;
+    const Taken& taken = entries_[entry_of_[i]].taken;
     group_.decisions[i] = taken.decision;
     if (i < group_.receipts.size()) group_.receipts[i] = taken.receipt;
   }
@@ -220,8 +214,12 @@ bool MemoryStore::SomeDeny(Group& group, const Instant& at) noexcept {
 
 void MemoryStore::Answer(Group& group) noexcept {
   for (std::size_t i = 0; i < group.charges.size(); ++i) {
-    group.decisions[i].rule = group.charges[i].rule;
+    const Charge& charge = group.charges[i];
+    group.decisions[i].rule = charge.rule;
     group.decisions[i].reservation = group.reservation;
+    if (charge.shadow && !group.decisions[i].allowed && Takes(RequestOf(charge))) {
+      shadow_denied_.Add();
+    }
   }
   group.decision = Combine(group.charges, group.decisions);
   group.decision.reservation = group.reservation;
@@ -285,7 +283,7 @@ const Charge* MemoryStore::InForce(const Reserved& reserved,
   for (const Charge& charge : in_force) {
     if (Hash(charge.rule) != reserved.rule) continue;
     for (const Limit* limit = charge.limit; limit != nullptr; limit = limit->predecessor()) {
-      if (limit->state_salt() == reserved.limit.state_salt()) return &charge;
+      if (limit->state_salt() == reserved.limit->state_salt()) return &charge;
     }
   }
   return nullptr;
@@ -297,9 +295,8 @@ Request MemoryStore::SettlementOf(const Reserved& reserved, const Limit& limit,
                   .cost = cost * reserved.times,
                   .reserved = reserved.cost,
                   .receipt = reserved.receipt};
-  const Limit& before = reserved.limit;
-  const bool scaled =
-      before.state_salt() != limit.state_salt() && limit.algorithm() != Algorithm::kConcurrency;
+  const Limit& before = *reserved.limit;
+  const bool scaled = before.state_salt() != limit.state_salt();
   if (scaled && request.cost < request.reserved) {
     // What was taken has been carried over in proportion, and so is what goes back; rounded down,
     // because giving back more than was carried would let too much through.
@@ -320,12 +317,13 @@ void MemoryStore::SettleGroup(Group& group, Now now) noexcept {
   bool first = true;
   const bool found = reservations_.Take(group.reservation, at.now, [&](const Reserved& reserved) {
     const Charge* charge = InForce(reserved, group.charges);
-    const Limit& limit = charge != nullptr ? *charge->limit : reserved.limit;
+    const Limit& limit = charge != nullptr ? *charge->limit : *reserved.limit;
     if (limit.predecessor() != nullptr) CarryOver(limit, reserved.hash, now, at);
     Decision decision =
         Take(limit, reserved.hash, SettlementOf(reserved, limit, cost), at).decision;
     decision.cost = cost;
     if (charge != nullptr) decision.rule = charge->rule;
+    if (reserved.shadow) return;  // Has no say.
     if (std::exchange(first, false) || IsTighter(decision, group.decision)) {
       group.decision = decision;
     }

@@ -367,6 +367,7 @@ MemoryStoreStats MemoryStore::Stats() const noexcept {
   }
   stats.reservations = reservations_.size();
   stats.event_chunks = events_.chunks_in_use();
+  stats.shadow_denied = shadow_denied_.Value();
   stats.evicted_live = evicted_logs_.Value();
   stats.evicted_denied = evicted_denied_logs_.Value();
   const auto add = [&](const auto& table) {

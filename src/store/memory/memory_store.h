@@ -50,7 +50,8 @@ struct MemoryStoreStats {
   std::uint64_t evicted_denied = 0;
   std::uint64_t growths = 0;
   std::size_t reservations = 0;
-  std::size_t event_chunks = 0;  // Held by logs and leases.
+  std::size_t event_chunks = 0;     // Held by logs and leases.
+  std::uint64_t shadow_denied = 0;  // Charges that only a shadow would have denied.
 };
 
 // Thread-safe.
@@ -156,7 +157,7 @@ class MemoryStore final : public Store {
 
   void DecideGroup(Group& group, Now now) noexcept;
   static bool MerelyAsks(const Group& group) noexcept;
-  static void Answer(Group& group) noexcept;
+  void Answer(Group& group) noexcept;
   bool SomeDeny(Group& group, const Instant& at) noexcept;
   void SettleGroup(Group& group, Now now) noexcept;
   const Charge* InForce(const Reserved& reserved, std::span<const Charge> in_force) const noexcept;
@@ -186,6 +187,7 @@ class MemoryStore final : public Store {
   Reservations reservations_;
   Counter evicted_logs_;  // For the sake of others' events; as in TableCounters.
   Counter evicted_denied_logs_;
+  Counter shadow_denied_;
 };
 
 }  // namespace weir

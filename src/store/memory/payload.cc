@@ -143,14 +143,12 @@ Ticks PayloadState::CarryTo(const Limit& to) noexcept {
     case Algorithm::kFixedWindow:
       Write(payload_, CarryFixedWindow(limit_, to, ReadFixed(payload_, fresh_at_)));
       break;
-    case Algorithm::kSlidingWindow:
+    default:
       if (limit_.spec().strict) {
         Write(limit_, payload_, CarryStrictWindow(limit_, to, ReadStrict(limit_, payload_)));
       } else {
         Write(payload_, CarrySlidingWindow(limit_, to, ReadSliding(limit_, payload_, fresh_at_)));
       }
-      break;
-    default:  // Leases belong to their holders, whatever the limit is now.
       break;
   }
   return fresh_at_;

@@ -33,7 +33,8 @@ class PayloadState {
 
   PayloadStep Do(const Request& request, const Instant& at, Effect effect) noexcept;
 
-  // Goes on under `to` with what was counted so far; returns the new fresh_at.
+  // Goes on under `to` with what was counted so far; returns the new fresh_at. Not for leases,
+  // which count the same under any number of places.
   Ticks CarryTo(const Limit& to) noexcept;
 
  private:

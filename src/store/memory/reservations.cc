@@ -32,7 +32,15 @@ ReservationId Reservations::Open(Ticks until, Ticks now) noexcept {
 
 void Reservations::Add(ReservationId id, const Reserved& charge) noexcept {
   const std::scoped_lock lock(mutex_);
-  if (Record* record = Find(id); record != nullptr) record->charges.push_back(charge);
+  Record* record = Find(id);
+  if (record == nullptr) return;
+  const std::size_t place = record->charges.size();
+  record->charges.push_back(charge);
+  if (place < record->limits.size()) {
+    record->limits[place] = *charge.limit;
+  } else {
+    record->limits.push_back(*charge.limit);
+  }
 }
 
 auto Reservations::Find(ReservationId id) noexcept -> Record* {

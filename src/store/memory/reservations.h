@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include <weir/decision.h>
@@ -19,7 +20,8 @@ namespace weir {
 struct Reserved {
   std::uint64_t rule;  // The hash of its name.
   std::uint64_t hash;
-  Limit limit;
+  const Limit* limit;  // When it is added the caller's, when it is settled a copy.
+  bool shadow;
   std::int64_t times;  // How many charges of the group this was.
   std::int64_t cost;   // What was really taken.
   Ticks receipt;
@@ -42,7 +44,10 @@ class Reservations {
   bool Take(ReservationId id, Ticks now, Settle&& settle) noexcept {
     Record* record = Remove(id, now);
     if (record == nullptr) return false;
-    for (const Reserved& charge : record->charges) settle(charge);
+    for (std::size_t i = 0; i < record->charges.size(); ++i) {
+      record->charges[i].limit = &record->limits[i];
+      settle(std::as_const(record->charges[i]));
+    }
     Recycle(*record);
     return true;
   }
@@ -56,6 +61,7 @@ class Reservations {
     bool open = false;
     Ticks until{0};
     std::vector<Reserved> charges{};
+    std::vector<Limit> limits{};  // Of the charges; those beyond are written over in time.
   };
 
   Record* Find(ReservationId id) noexcept;

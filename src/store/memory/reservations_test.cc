@@ -16,7 +16,13 @@ constexpr Ticks kLater(2'000);
 
 Reserved Charged(std::int64_t cost) {
   static const Limit limit = *Limit::Parse("10/s");
-  return {.rule = 1, .hash = 7, .limit = limit, .times = 1, .cost = cost, .receipt = Ticks(3)};
+  return {.rule = 1,
+          .hash = 7,
+          .limit = &limit,
+          .shadow = false,
+          .times = 1,
+          .cost = cost,
+          .receipt = Ticks(3)};
 }
 
 // The costs that a settled reservation had, or nothing if there was none.

@@ -29,6 +29,8 @@ struct AlgorithmCase {
            limit.algorithm() == Algorithm::kLeakyBucket;
   }
   bool is_concurrency() const { return limit.algorithm() == Algorithm::kConcurrency; }
+  // What a commit of `cost` leaves behind: a place is free again, whatever the work cost.
+  std::int64_t Settled(std::int64_t cost) const { return is_concurrency() ? 0 : cost; }
 
   friend std::ostream& operator<<(std::ostream& out, const AlgorithmCase& it) {
     return out << it.name;

@@ -1,0 +1,36 @@
+#include "base/inline_vector.h"
+
+#include <memory>
+
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+TEST(InlineVector, HoldsWhatWasPutInInOrder) {
+  InlineVector<int, 4> numbers;
+  EXPECT_TRUE(numbers.empty());
+  numbers.emplace_back(3);
+  numbers.emplace_back(5) += 2;
+  EXPECT_EQ(numbers.size(), 2U);
+  EXPECT_EQ(numbers[0], 3);
+  EXPECT_EQ(numbers.back(), 7);
+  int sum = 0;
+  for (const int number : numbers) sum += number;
+  EXPECT_EQ(sum, 10);
+  EXPECT_EQ(numbers.span().size(), 2U);
+}
+
+TEST(InlineVector, DestroysOnlyWhatItMade) {
+  const auto counted = std::make_shared<int>(1);
+  {
+    InlineVector<std::shared_ptr<int>, 8> owners;
+    owners.emplace_back(counted);
+    owners.emplace_back(counted);
+    EXPECT_EQ(counted.use_count(), 3);
+  }
+  EXPECT_EQ(counted.use_count(), 1);
+}
+
+}  // namespace
+}  // namespace weir

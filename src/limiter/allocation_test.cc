@@ -1,0 +1,245 @@
+// That a limiter allocates nothing while it decides: the C++ heap is replaced by one that counts.
+//
+// Sanitizers bring a heap of their own, which must not be replaced; there every test is skipped.
+#include <array>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <weir/limiter.h>
+
+#include "store/memory/store_under_test.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define WEIR_SANITIZER_HEAP
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
+    __has_feature(memory_sanitizer)
+#define WEIR_SANITIZER_HEAP
+#endif
+#endif
+
+namespace {
+
+thread_local std::size_t allocations = 0;
+
+#ifndef WEIR_SANITIZER_HEAP
+void* Allocate(std::size_t size, std::size_t alignment) noexcept {
+  ++allocations;
+  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
+  return std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
+}
+void* AllocateOrEnd(std::size_t size, std::size_t alignment) noexcept {
+  void* memory = Allocate(size, alignment);
+  if (memory == nullptr) std::abort();
+  return memory;
+}
+constexpr std::size_t kUsual = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+#endif
+
+}  // namespace
+
+#ifndef WEIR_SANITIZER_HEAP
+void* operator new(std::size_t size) { return AllocateOrEnd(size, kUsual); }
+void* operator new[](std::size_t size) { return AllocateOrEnd(size, kUsual); }
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return AllocateOrEnd(size, static_cast<std::size_t>(alignment));
+}
+void* operator new[](std::size_t size, std::align_val_t alignment) {
+  return AllocateOrEnd(size, static_cast<std::size_t>(alignment));
+}
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return Allocate(size, kUsual);
+}
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
+  return Allocate(size, kUsual);
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+void operator delete[](void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+#endif
+
+namespace weir {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+template <typename Action>
+std::size_t AllocationsOf(Action&& action) {
+  const std::size_t before = allocations;
+  action();
+  return allocations - before;
+}
+
+class Allocation : public testing::TestWithParam<AlgorithmCase> {
+ protected:
+  void SetUp() override {
+#ifdef WEIR_SANITIZER_HEAP
+    GTEST_SKIP() << "the sanitizer's own heap must not be replaced";
+#endif
+    ASSERT_GT(AllocationsOf([] { std::vector<int>(100).shrink_to_fit(); }), 0U)
+        << "the counting heap is not in use";
+    for (int i = 0; i < 30'000; ++i) keys_.push_back("key " + std::to_string(i));
+  }
+
+  ManualClock clock_;
+  Limiter limiter_ = *Limiter::Make(GetParam().limit, {.clock = &clock_});
+  std::vector<std::string> keys_;
+};
+
+TEST_P(Allocation, IsNotDoneByAHitOrADenial) {
+  std::array<Decision, 100> decisions;
+  const auto check = [&] {
+    for (Decision& decision : decisions) decision = limiter_.Check("ann");
+  };
+  if (GetParam().is_concurrency()) {  // A lease needs a record, which is made once.
+    check();
+    for (const Decision& decision : decisions) std::ignore = limiter_.Release(decision.reservation);
+  }
+  EXPECT_EQ(AllocationsOf(check), 0U);
+  EXPECT_TRUE(decisions.front().allowed);
+  EXPECT_FALSE(decisions.back().allowed);
+}
+
+TEST_P(Allocation, IsNotDoneByNewKeysThoughTheTableGrows) {
+  if (GetParam().is_concurrency()) return;  // Every lease is a first reservation.
+  EXPECT_EQ(AllocationsOf([&] {
+              for (const std::string& key : keys_) limiter_.Check(key);
+            }),
+            0U);
+  EXPECT_GT(limiter_.Stats().growths, 2U);
+}
+
+TEST_P(Allocation, IsNotDoneAtTheCap) {
+  if (GetParam().is_concurrency()) return;
+  Limiter small =
+      *Limiter::Make(GetParam().limit, {.clock = &clock_, .memory_cap = std::size_t{2} << 20});
+  EXPECT_EQ(AllocationsOf([&] {
+              for (int round = 0; round < 2; ++round) {
+                for (const std::string& key : keys_) small.Check(key);
+                clock_.Advance(milliseconds(1));
+              }
+            }),
+            0U);
+}
+
+TEST_P(Allocation, IsNotDoneByABatch) {
+  std::vector<BatchItem> items;
+  for (int i = 0; i < 1'000; ++i) items.push_back({.key = keys_[static_cast<std::size_t>(i % 9)]});
+  std::vector<Decision> decisions(items.size());
+  ASSERT_TRUE(limiter_.CheckBatch(items, decisions));
+  for (const Decision& decision : decisions) std::ignore = limiter_.Release(decision.reservation);
+  EXPECT_EQ(AllocationsOf([&] { std::ignore = limiter_.CheckBatch(items, decisions); }), 0U);
+}
+
+TEST_P(Allocation, IsNotDoneByTheOtherVerbs) {
+  EXPECT_EQ(AllocationsOf([&] {
+              std::ignore = limiter_.Peek("ann");
+              std::ignore = limiter_.Penalize("ann", {.cost = 7});
+              std::ignore = limiter_.Refund("ann", {.cost = 2});
+              std::ignore = limiter_.Reset("ann");
+              std::ignore = limiter_.Check("ann", Ask{.cost = 0});
+            }),
+            0U);
+}
+
+TEST_P(Allocation, IsNotDoneByReserveAndCommitOnceTheirRecordsAreThere) {
+  const auto reserve_and_settle = [&] {
+    Result<Reservation> first = limiter_.Reserve("ann", {.cost = 4});
+    Result<Reservation> second = limiter_.Reserve("bob", {.cost = 4});
+    ASSERT_TRUE(first->Commit(2));
+    ASSERT_TRUE(second->Cancel());
+    std::ignore = limiter_.Reset("ann");
+  };
+  reserve_and_settle();
+  EXPECT_EQ(AllocationsOf([&] {
+              for (int i = 0; i < 100; ++i) reserve_and_settle();
+            }),
+            0U);
+}
+
+TEST_P(Allocation, IsNotDoneByChecksAfterALimitHasChanged) {
+  for (int i = 0; i < 100; ++i) limiter_.Penalize(keys_[static_cast<std::size_t>(i)]).value();
+  LimitSpec spec = GetParam().limit.spec();
+  spec.count = 20;
+  ASSERT_TRUE(limiter_.SetLimit("", *Limit::Make(spec)));
+  EXPECT_EQ(AllocationsOf([&] {
+              for (int i = 0; i < 200; ++i) {
+                std::ignore = limiter_.Peek(keys_[static_cast<std::size_t>(i)]);
+              }
+            }),
+            0U);
+}
+
+std::vector<AlgorithmCase> WithALongZone() {
+  std::vector<AlgorithmCase> cases = EveryAlgorithm();
+  cases.push_back({"CalendarDay", LimitOf("10/day", {.algorithm = Algorithm::kFixedWindow,
+                                                     .align = Align::kCalendar,
+                                                     .zone = "America/Argentina/Buenos_Aires"})});
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Algorithms, Allocation, testing::ValuesIn(WithALongZone()),
+                         NameOfAlgorithm());
+
+class OtherAllocation : public testing::Test {
+ protected:
+  void SetUp() override {
+#ifdef WEIR_SANITIZER_HEAP
+    GTEST_SKIP() << "the sanitizer's own heap must not be replaced";
+#endif
+  }
+  ManualClock clock_;
+};
+
+TEST_F(OtherAllocation, IsNotDoneByALayeredCheck) {
+  std::vector<Layer> layers;
+  for (const AlgorithmCase& algorithm : EveryAlgorithm()) {
+    if (!algorithm.is_concurrency()) layers.push_back({algorithm.name, algorithm.limit});
+  }
+  layers.back().shadow = true;
+  Limiter limiter = *Limiter::Make(layers, {.clock = &clock_});
+  EXPECT_EQ(AllocationsOf([&] {
+              for (int i = 0; i < 20; ++i) limiter.Check("ann");
+              for (int i = 0; i < 20; ++i) {
+                std::ignore = limiter.Check({"a", "b", kSkip, "d", "e", "f", "g", "h"});
+              }
+            }),
+            0U);
+  EXPECT_FALSE(limiter.Check("ann").allowed);
+}
+
+TEST_F(OtherAllocation, IsNotDoneByLeasesOnceTheirRecordsAreThere) {
+  Limiter limiter =
+      *Limiter::Make({{"places", LimitOf("10 concurrent lease 30s")}, {"rate", LimitOf("1M/s")}},
+                     {.clock = &clock_});
+  const auto take_and_release = [&] {
+    std::array<Decision, 12> decisions;
+    for (Decision& decision : decisions) decision = limiter.Check("ann");
+    for (int i = 0; i < 10; ++i) {
+      clock_.Advance(milliseconds(1));
+      std::ignore = limiter.Release(decisions[static_cast<std::size_t>(i)].reservation);
+    }
+    const Result<Lease> lease = limiter.Acquire("bob");
+  };
+  take_and_release();
+  EXPECT_EQ(AllocationsOf([&] {
+              for (int i = 0; i < 100; ++i) take_and_release();
+            }),
+            0U);
+}
+
+}  // namespace
+}  // namespace weir
