@@ -5,6 +5,7 @@
 #include <future>
 #include <utility>
 
+#include "limit/limit_words.h"
 #include "limiter/limiter_state.h"
 
 namespace weir {
@@ -22,8 +23,8 @@ std::optional<Error> CheckCost(std::int64_t cost) {
 
 std::optional<Error> CheckDuration(std::string_view field, Duration value, Duration most) {
   if (value >= Duration(0) && value <= most) return std::nullopt;
-  return Invalid(std::string(field) + ": " + std::to_string(value.count()) +
-                 " ns is not allowed; write 0 to " + std::to_string(most.count()) + " ns");
+  return Invalid(std::string(field) + ": " + TextOf(value) + " is not allowed; write 0s to " +
+                 TextOf(most));
 }
 
 std::optional<Error> CheckSize(std::string_view field, std::size_t value, std::size_t least,
