@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Measure Weir beside its peers, in the same run on the same machine.
 #
-#   ./bench.sh SUITE [--json FILE]
+#   ./bench.sh SUITE [--json FILE] [--markdown]
+#
+# --markdown prints the tables as a document has them. bench/README.md says what is measured.
 #
 # core: checks in memory, embedded, against other tables and limiters
 set -euo pipefail
@@ -10,19 +12,24 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 suites=(core)
 
 usage() {
-  echo "usage: ./bench.sh SUITE [--json FILE]" >&2
+  echo "usage: ./bench.sh SUITE [--json FILE] [--markdown]" >&2
   echo "suites: ${suites[*]}" >&2
   exit 2
 }
 
 suite=""
-json=""
+options=()
 while [[ $# -gt 0 ]]; do
   case $1 in
     --json)
       [[ $# -ge 2 ]] || usage
-      json=$(realpath -m -- "$2") # before the cd below, which would change its meaning
+      # Before the cd below, which would change its meaning.
+      options+=(--json "$(realpath -m -- "$2")")
       shift 2
+      ;;
+    --markdown)
+      options+=(--markdown)
+      shift
       ;;
     -*) usage ;;
     *)
@@ -52,4 +59,4 @@ for manifest in bench/*/Cargo.toml; do
     --target-dir build/rust
 done
 
-exec bench/run.py "$suite" ${json:+--json "$json"}
+exec bench/run.py "$suite" "${options[@]}"

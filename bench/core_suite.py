@@ -1,0 +1,264 @@
+"""Checks in memory: Weir's Limiter beside sharded boost maps and Rust's governor.
+
+bench_core measures, in one process for each outcome and number of keys; here its runs become
+figures: medians over the rounds, and ratios of medians.
+"""
+
+import dataclasses
+import json
+import statistics
+import subprocess
+import sys
+import time
+
+from report import Figure, Table
+
+OUTCOMES = ("allow", "deny")
+KEYS = {"1": 1, "1k": 1_000, "1M": 1_000_000, "20M": 20_000_000}
+ROUNDS = 7
+NEW_KEY_ROUNDS = 5
+LAST_BYTES_KEYS = 40_000_000
+
+# Boost's map on fingerprints is what every figure is compared with; the others come beside it.
+REFERENCE = "boost_fingerprint"
+PEERS = {
+    "boost_fingerprint": "boost, fingerprints",
+    "boost_string": "boost, strings",
+    "governor": "governor, strings",
+    "governor_number": "governor, u64",
+}
+
+# The floors asked for.
+AGAINST_BOOST = {("1k", "single"): 1.0, ("1M", "single"): 1.2, ("20M", "single"): 1.6,
+                 ("20M", "batch32"): 2.5}
+AGAINST_GOVERNOR = 3.0
+TWO_THREADS = 1.8
+TWO_THREADS_ON_A_HOT_KEY = 1.5
+BYTES_PER_KEY = 30
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """What a name such as allow/1M/uniform/single/1thread/clock says."""
+
+    outcome: str
+    keys: str
+    spread: str
+    calls: str
+    threads: str
+    clock: bool
+
+    @classmethod
+    def parse(cls, name):
+        parts = name.split("/")
+        return cls(*parts[:5], clock=parts[5:] == ["clock"])
+
+    @property
+    def name(self):
+        parts = [self.outcome, self.keys, self.spread, self.calls, self.threads]
+        return "/".join(parts + ["clock"] * self.clock)
+
+    @property
+    def plain(self):
+        """One thread that is handed the time: nothing but the table and the arithmetic."""
+        return self.threads == "1thread" and not self.clock
+
+    def target(self, peer):
+        if self.outcome not in OUTCOMES or self.spread != "uniform":
+            return None
+        if peer == "boost_fingerprint" and self.plain:
+            return AGAINST_BOOST.get((self.keys, self.calls))
+        # governor always reads a clock, so that is how it is compared.
+        if peer == "governor" and self.name == "allow/1M/uniform/single/1thread/clock":
+            return AGAINST_GOVERNOR
+        return None
+
+    def scaling_target(self):
+        if self.clock or self.calls != "single" or self.outcome not in OUTCOMES:
+            return None
+        if self.keys == "1":
+            return TWO_THREADS_ON_A_HOT_KEY if self.outcome == "deny" else None
+        return TWO_THREADS if KEYS[self.keys] >= 1_000_000 and self.spread == "uniform" else None
+
+
+class Results:
+    """What bench_core said, in form of {what it was asked: its answer}."""
+
+    def __init__(self, answers):
+        self.runs = {}  # {store: {Case: [ns per check of every round]}}
+        self.bytes_per_key = {}  # {store: [[keys, bytes per key], ...]}
+        for question, answer in answers.items():
+            if question.startswith("bytes "):
+                self.bytes_per_key[question.split()[1]] = answer
+                continue
+            for name, values in answer.items():
+                store, case = name.split("/", 1)
+                self.runs.setdefault(store, {})[Case.parse(case)] = values
+
+    def median(self, store, case):
+        values = self.runs.get(store, {}).get(case)
+        return None if values is None else statistics.median(values)
+
+    def cases(self):
+        return list(self.runs["weir"])
+
+
+# --- Measuring ---
+
+
+def measure(build, rust, quick):
+    """Everything, as plain data; for Results."""
+    program = build / "bench/bench_core"
+    governor = str(rust / "libgovernor_peer.so")
+    rounds, scale = ("3", "0.05") if quick else (str(ROUNDS), "1")
+    new_rounds = "2" if quick else str(NEW_KEY_ROUNDS)
+    last = "6000000" if quick else str(LAST_BYTES_KEYS)
+
+    questions = [
+        *(("checks", outcome, str(count), rounds, scale, governor)
+          for outcome in OUTCOMES for keys, count in KEYS.items() if not quick or keys != "20M"),
+        ("new", new_rounds, scale, governor),
+        *(("bytes", store, last) for store in ("weir", "boost_fingerprint", "boost_string")),
+    ]
+    return {" ".join(question[:3]): ask(program, question) for question in questions}
+
+
+def ask(program, question):
+    began = time.monotonic()
+    done = subprocess.run([program, *question], stdout=subprocess.PIPE, check=True)
+    took = time.monotonic() - began
+    print(f"{' '.join(question[:3])}: {took:.0f} s", file=sys.stderr, flush=True)
+    return json.loads(done.stdout)
+
+
+# --- Figures ---
+
+
+def figures(results):
+    return [
+        *check_figures(results),
+        *scaling_figures(results),
+        bytes_figure(results),
+    ]
+
+
+def check_figures(results):
+    for case in results.cases():
+        value = results.median("weir", case)
+        references = {peer: results.median(peer, case) for peer in PEERS}
+        for peer, reference in references.items():
+            if reference is None and peer != REFERENCE:
+                continue
+            suffix = "" if peer == REFERENCE else f"/vs_{peer}"
+            yield Figure(f"core/{case.name}{suffix}", value, "ns/check", reference,
+                         case.target(peer))
+
+
+def scaling_figures(results):
+    """Weir with two threads beside Weir with one."""
+    for one, two in scaling_cases(results):
+        name = one.name.replace("/1thread", "")
+        yield Figure(f"core/scaling/{name}", results.median("weir", two), "ns/check",
+                     results.median("weir", one), one.scaling_target())
+
+
+def scaling_cases(results):
+    for one in results.cases():
+        two = dataclasses.replace(one, threads="2threads")
+        if one.threads == "1thread" and two in results.runs["weir"]:
+            yield one, two
+
+
+def bytes_figure(results):
+    worst = {store: worst_bytes(results, store) for store in results.bytes_per_key}
+    return Figure("core/bytes_per_key/5M_to_40M/worst", worst["weir"], "bytes/key",
+                  worst[REFERENCE], BYTES_PER_KEY, ceiling=True)
+
+
+def worst_bytes(results, store):
+    return max(value for _, value in results.bytes_per_key[store])
+
+
+# --- Tables ---
+
+
+def tables(results):
+    yield from check_tables(results)
+    yield scaling_table(results)
+    yield bytes_table(results)
+    yield noise_table(results)
+
+
+def check_tables(results):
+    titles = {"allow": "Allowed checks, ns", "deny": "Denied checks, ns",
+              "new": "Checks of new keys, ns"}
+    for outcome, title in titles.items():
+        cases = [case for case in results.cases() if case.outcome == outcome]
+        cases.sort(key=lambda case: (list(KEYS).index(case.keys) if case.keys in KEYS else 0,
+                                     case.spread, case.clock, case.calls != "single",
+                                     case.threads))
+        peers = [peer for peer in PEERS
+                 if any(case in results.runs.get(peer, {}) for case in cases)]
+        columns = ["case", "weir", *(PEERS[peer] for peer in peers), "target"]
+        yield Table(title, columns, [check_row(results, case, peers) for case in cases])
+
+
+def check_row(results, case, peers):
+    value = results.median("weir", case)
+    row = [case.name, f"{value:.1f}"]
+    verdicts = []
+    for peer in peers:
+        reference = results.median(peer, case)
+        row.append("" if reference is None else f"{reference:.1f} ({reference / value:.2f}x)")
+        target = case.target(peer)
+        if target is not None:
+            verdicts.append(said(target, reference / value >= target))
+    return row + [", ".join(verdicts)]
+
+
+def said(target, met):
+    return f"{target:g}x {'met' if met else 'MISSED'}"
+
+
+def scaling_table(results):
+    rows = []
+    for one, two in scaling_cases(results):
+        figure = [results.median("weir", one), results.median("weir", two)]
+        row = [one.name.replace("/1thread", ""), *(f"{1000 / value:.1f}" for value in figure)]
+        ratio = figure[0] / figure[1]
+        reference = [results.median(REFERENCE, case) for case in (one, two)]
+        row.append(f"{ratio:.2f}x")
+        row.append("" if None in reference else f"{reference[0] / reference[1]:.2f}x")
+        target = one.scaling_target()
+        rows.append(row + ["" if target is None else said(target, ratio >= target)])
+    columns = ["case", "1 thread", "2 threads", "gain", "boost's gain", "target"]
+    return Table("Two threads, million checks a second", columns, rows)
+
+
+def bytes_table(results):
+    columns = ["store", "best", "worst", "at keys", "target"]
+    rows = []
+    for store, steps in results.bytes_per_key.items():
+        keys, worst = max(steps, key=lambda step: step[1])
+        best = min(value for _, value in steps)
+        target = ""
+        if store == "weir":
+            verdict = "met" if worst <= BYTES_PER_KEY else "MISSED"
+            target = f"at most {BYTES_PER_KEY}: {verdict}"
+        rows.append([PEERS.get(store, store), f"{best:.1f}", f"{worst:.1f}",
+                     f"{keys // 1_000_000}M", target])
+    return Table("Resident bytes per live key, 5 to 40 million keys, unreserved", columns, rows)
+
+
+def noise_table(results):
+    """How far the middle half of the rounds of one figure lie apart."""
+    rows = []
+    for store in results.runs:
+        spreads = []
+        for values in results.runs[store].values():
+            low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
+            spreads.append((high - low) / middle)
+        rows.append([PEERS.get(store, store), f"{statistics.median(spreads):.0%}",
+                     f"{max(spreads):.0%}"])
+    return Table("Noise: spread of the middle half of the rounds", ["store", "typical", "worst"],
+                 rows)
