@@ -16,6 +16,7 @@ enum class Bug {
   kLoadIsTwoSteps,          // Reads the halves of a slot one after the other.
   kStripesDoNotLock,        // Two threads may insert the same key at once.
   kLockedSlotsAreCharged,   // A charge does not look at the lock bit.
+  kRaiseIsTwoSteps,         // Compares, then stores: a smaller reach may win over a larger one.
   kLocksDoNotStick,         // A slot is not locked though it was: growth moves it while charged.
 };
 
@@ -105,9 +106,11 @@ struct ScheduledAtomics {
     Step();
     return byte;
   }
-  static void StoreByte(std::uint8_t& byte, std::uint8_t value) {
+  static void RaiseByte(std::uint8_t& byte, std::uint8_t least) {
     Step();
-    byte = value;
+    if (byte >= least) return;
+    if constexpr (kBug == Bug::kRaiseIsTwoSteps) Step();
+    byte = least;
   }
   static void Pause(unsigned) { Wait(); }
 };

@@ -20,6 +20,9 @@ constexpr std::int64_t kInterval = 10;  // What a unit takes to come back.
 constexpr std::uint64_t Low(std::uint64_t n) { return n; }
 constexpr std::uint64_t High(std::uint64_t n) { return std::uint64_t{1} << 63 | n; }
 
+// Keys all over the table.
+constexpr std::uint64_t Spread(std::uint64_t n) { return (n + 1) * 0x9e3779b97f4a7c15; }
+
 struct SmallShape {
   static constexpr std::size_t kMaxReach = 1;
   static constexpr std::size_t kReachAtCap = 1;
@@ -27,11 +30,19 @@ struct SmallShape {
   static constexpr std::size_t kLinesMovedAtOnce = 1;
 };
 
+// Lines that several stripes share, and keys further from home.
+struct FarReachingShape {
+  static constexpr std::size_t kMaxReach = 2;
+  static constexpr std::size_t kReachAtCap = 2;
+  static constexpr int kStripeBits = 2;
+  static constexpr std::size_t kLinesMovedAtOnce = 1;
+};
+
 // A table and a ledger of what it admitted.
-template <Bug kBug>
+template <Bug kBug, typename Shape = SmallShape>
 class Subject {
  public:
-  using SmallTable = Table<0, ScheduledAtomics<kBug>, SmallShape>;
+  using SmallTable = Table<0, ScheduledAtomics<kBug>, Shape>;
 
   explicit Subject(bool may_grow, std::size_t lines = 1)
       : budget_(may_grow ? std::size_t{1} << 20 : 0),
@@ -194,6 +205,33 @@ struct Scenarios {
             [=] { return subject->Audit(false); }};
   }
 
+  // One thread drives growth while the other brings more keys than there is room for until it is
+  // done.
+  static Scenario InsertManyWhileGrowing() {
+    auto subject = std::make_shared<S>(true);
+    for (std::uint64_t key = 0; key < 3; ++key) subject->Charge(Spread(key), 1);
+    return {{[=] { subject->Charge(Spread(3), 1); },
+             [=] {
+               for (std::uint64_t key = 4; key < 24; ++key) subject->Charge(Spread(key), 1);
+             }},
+            [=] { return subject->Audit(false); }};
+  }
+
+  // Of the same line but of two stripes; one ends up in the next line, the other in the one after.
+  static Scenario TwoInsertFarFromHome() {
+    auto subject = std::make_shared<Subject<kBug, FarReachingShape>>(false, 2);
+    for (std::uint64_t key = 0; key < 4; ++key) subject->Charge(Low(1 + key), 2);
+    for (std::uint64_t key = 0; key < 3; ++key) subject->Charge(High(key), 2);
+    const std::uint64_t one = Low(100);
+    const std::uint64_t other = Low(100) | std::uint64_t{1} << 62;
+    return {{[=] { subject->Charge(one, 2); }, [=] { subject->Charge(other, 2); }},
+            [=]() -> std::string {
+              subject->Charge(one, 2);
+              subject->Charge(other, 2);
+              return subject->Audit(false);
+            }};
+  }
+
   static Scenario GroupWhileGrowing() {
     auto subject = std::make_shared<S>(true);
     subject->Charge(Low(1), 9);
@@ -202,6 +240,12 @@ struct Scenarios {
                for (std::uint64_t key = 3; key < 7; ++key) subject->Charge(Low(key), 1);
              }},
             [=] { return subject->Audit(false); }};
+  }
+
+  static Exploration ExploreAllOrders(const std::string& name,
+                                      const std::function<Scenario()>& make) {
+    // Long, and one is enough: growth is interrupted, and goes on when nobody else can.
+    return Explore(make, name == "insert many while growing" ? 1 : 2);
   }
 
   static std::map<std::string, std::function<Scenario()>> All() {
@@ -214,6 +258,8 @@ struct Scenarios {
             {"charge, evict and insert", ChargeEvictInsert},
             {"charge while growing", ChargeWhileGrowing},
             {"insert while growing", InsertWhileGrowing},
+            {"insert many while growing", InsertManyWhileGrowing},
+            {"two insert far from home", TwoInsertFarFromHome},
             {"group while growing", GroupWhileGrowing}};
   }
 
@@ -231,7 +277,7 @@ struct Scenarios {
 template <Bug kBug>
 bool SomeScenarioNotices() {
   for (const auto& [name, make] : Scenarios<kBug>::All()) {
-    const Exploration exploration = Explore(make, 2);
+    const Exploration exploration = Scenarios<kBug>::ExploreAllOrders(name, make);
     if (exploration.failure) {
       std::printf("caught by \"%s\" in run %zu: %s\n", name.c_str(), exploration.runs,
                   exploration.failure->c_str());
@@ -243,7 +289,7 @@ bool SomeScenarioNotices() {
 
 TEST(TableInterleaving, KeepsItsPromisesInEveryOrder) {
   for (const auto& [name, make] : Scenarios<Bug::kNone>::All()) {
-    const Exploration exploration = Explore(make, 2);
+    const Exploration exploration = Scenarios<Bug::kNone>::ExploreAllOrders(name, make);
     std::printf("%-30s %8zu orders, up to %zu steps\n", name.c_str(), exploration.runs,
                 exploration.longest_run);
     EXPECT_FALSE(exploration.failure) << name << ": " << *exploration.failure;
@@ -259,6 +305,9 @@ TEST(TableInterleaving, NoticesASwapInTwoSteps) {
 }
 TEST(TableInterleaving, NoticesALoadInTwoSteps) {
   EXPECT_TRUE(SomeScenarioNotices<Bug::kLoadIsTwoSteps>());
+}
+TEST(TableInterleaving, NoticesAReachRaisedInTwoSteps) {
+  EXPECT_TRUE(SomeScenarioNotices<Bug::kRaiseIsTwoSteps>());
 }
 TEST(TableInterleaving, NoticesStripesThatDoNotLock) {
   EXPECT_TRUE(SomeScenarioNotices<Bug::kStripesDoNotLock>());

@@ -124,6 +124,24 @@ TEST(MemoryCap, IsTakenAtTheStartForAsManyKeysAsAreExpected) {
             kMinCapBytes);
 }
 
+// Its own locks are in the way then, and nobody else would ever let go of them.
+TEST(MemoryCap, DecidesTheLargestGroupOfTheWidestKeysThoughThereIsHardlyRoomForThem) {
+  StoreUnderTest under_test({.cap_bytes = kMinCapBytes, .hash_seed = 7});
+  const Limit bucket = LimitOf("10/day");
+  for (int i = 0; i < 200'000; ++i) under_test.Check("key " + std::to_string(i), bucket);
+  const Limit strict = LimitOf(
+      "10/day", {.algorithm = Algorithm::kSlidingWindow, .strict = true, .sub_windows = 60});
+  for (int round = 0; round < 20; ++round) {
+    std::vector<std::string> keys;
+    for (std::size_t i = 0; i < kMaxGroupCharges; ++i) {
+      keys.push_back(std::to_string(round) + " " + std::to_string(i));
+    }
+    std::vector<Charge> charges;
+    for (const std::string& key : keys) charges.push_back(under_test.ChargeFor(key, strict));
+    EXPECT_TRUE(under_test.Ask(charges).allowed);
+  }
+}
+
 // Logs of which two fill the memory that there is for events.
 class EventMemory : public testing::Test {
  protected:
@@ -190,6 +208,18 @@ TEST_F(EventMemory, OfLogsWhoseTimeHasPassedIsUsedBeforeAnyoneElses) {
   EXPECT_EQ(Evicted(), 0U);
   EXPECT_EQ(Used("live"), 30'000);
   EXPECT_EQ(Used("new"), 45'000);
+}
+
+// Entries move only as keys come, so a table may be left half moved for long.
+TEST_F(EventMemory, OfLogsWhoseTimeHasPassedIsUsedAlsoWhileTheirTableGrows) {
+  int keys = 0;
+  const auto growths = [&] { return under_test_.store.Stats().growths; };
+  while (growths() == 0) Fill("key " + std::to_string(keys++), 300);
+  ASSERT_EQ(Evicted(), 0U);
+  under_test_.clock.Advance(hours(1));
+  Fill("key 0", 59'000);
+  EXPECT_EQ(Evicted(), 0U);
+  EXPECT_EQ(Used("key 0"), 59'000);
 }
 
 // A group holds its keys, so neither can give anything up to the other.

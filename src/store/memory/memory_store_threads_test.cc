@@ -291,6 +291,26 @@ TEST(ManyThreadsUnderAChangingLimit, AdmitNoMoreThanTheLargestAndThoseUnderWay) 
   }
 }
 
+TEST(ManyThreadsWithNewKeys, ForgetNoneWhileThereIsMemory) {
+  constexpr int kKeysOfEach = 100'000;
+  StoreUnderTest under_test;
+  const Limit limit = LimitOf("1/day");
+  const auto key = [](int thread, int i) { return std::to_string(thread * kKeysOfEach + i); };
+  OnAllThreads([&](int thread, std::mt19937_64&) {
+    for (int i = 0; i < kKeysOfEach; ++i) {
+      EXPECT_TRUE(under_test.Check(key(thread, i), limit).allowed);
+    }
+  });
+  const MemoryStoreStats stats = under_test.store.Stats();
+  EXPECT_EQ(stats.entries, static_cast<std::size_t>(kThreads) * kKeysOfEach);
+  EXPECT_EQ(stats.evicted_live, 0U);
+  for (int thread = 0; thread < kThreads; ++thread) {
+    for (int i = 0; i < kKeysOfEach; ++i) {
+      ASSERT_FALSE(under_test.Check(key(thread, i), limit).allowed) << key(thread, i);
+    }
+  }
+}
+
 TEST(ManyThreadsShortOfEventMemory, LoseNoChunk) {
   StoreUnderTest under_test({.cap_bytes = kMinCapBytes});
   const Limit log = LimitOf("1k/h", {.algorithm = Algorithm::kSlidingLog});

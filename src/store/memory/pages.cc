@@ -57,11 +57,14 @@ Pages::Pages(std::size_t bytes) noexcept {
 }
 
 Pages::Pages(Pages&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      discarded_(std::exchange(other.discarded_, 0)) {}
 
 Pages& Pages::operator=(Pages&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(discarded_, other.discarded_);
   return *this;
 }
 
@@ -69,10 +72,11 @@ Pages::~Pages() {
   if (data_ != nullptr) munmap(data_, size_);
 }
 
-void Pages::Discard(std::size_t from, std::size_t to) noexcept {
-  from = (from + kPageBytes - 1) / kPageBytes * kPageBytes;
-  to = to / kPageBytes * kPageBytes;
-  if (from < to) madvise(data_ + from, to - from, MADV_DONTNEED);
+void Pages::DiscardBelow(std::size_t end) noexcept {
+  const std::size_t to = end < size_ ? end / kPageBytes * kPageBytes : size_;
+  if (to <= discarded_) return;
+  madvise(data_ + discarded_, to - discarded_, MADV_DONTNEED);
+  discarded_ = to;
 }
 
 }  // namespace weir

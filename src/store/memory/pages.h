@@ -51,12 +51,15 @@ class Pages {
   std::byte* data() const noexcept { return data_; }
   std::size_t size() const noexcept { return size_; }
 
-  // Gives back the whole pages within [from, to); they read as zero from then on.
-  void Discard(std::size_t from, std::size_t to) noexcept;
+  // Gives back the pages below `end`, which read as zero from then on; one that reaches beyond it
+  // is kept, unless `end` is all there is.
+  void DiscardBelow(std::size_t end) noexcept;
+  std::size_t discarded() const noexcept { return discarded_; }
 
  private:
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
+  std::size_t discarded_ = 0;  // From the beginning.
 };
 
 }  // namespace weir

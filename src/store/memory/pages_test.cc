@@ -139,26 +139,32 @@ TEST(Pages, SayNullWhenTheSystemRefuses) {
 TEST(Pages, ReadAsZeroOnceDiscarded) {
   Pages pages(4 * kPage);
   std::fill_n(pages.data(), pages.size(), std::byte{7});
-  pages.Discard(0, pages.size());
+  pages.DiscardBelow(pages.size());
   EXPECT_TRUE(AllZero(pages, 0, pages.size()));
 }
 
-TEST(Pages, KeepThePagesThatAreOnlyPartlyDiscarded) {
+TEST(Pages, KeepAPageUntilAllOfItIsDiscarded) {
   Pages pages(4 * kPage);
   std::fill_n(pages.data(), pages.size(), std::byte{7});
-  pages.Discard(1, 3 * kPage + 1);
-  EXPECT_EQ(pages.data()[kPage - 1], std::byte{7});
-  EXPECT_TRUE(AllZero(pages, kPage, 3 * kPage));
+  pages.DiscardBelow(kPage - 1);
+  EXPECT_EQ(pages.discarded(), 0U);
+  EXPECT_EQ(pages.data()[0], std::byte{7});
+  pages.DiscardBelow(2 * kPage + 1);
+  pages.DiscardBelow(kPage);
+  EXPECT_TRUE(AllZero(pages, 0, 2 * kPage));
+  EXPECT_EQ(pages.data()[2 * kPage], std::byte{7});
+  pages.DiscardBelow(3 * kPage + 5);
+  EXPECT_TRUE(AllZero(pages, 0, 3 * kPage));
   EXPECT_EQ(pages.data()[3 * kPage], std::byte{7});
 }
 
-TEST(Pages, KeepEverythingWhenNoWholePageIsDiscarded) {
-  Pages pages(2 * kPage);
+TEST(Pages, KeepNotEvenAPartOfTheLastPage) {
+  Pages pages(kPage + 100);
   std::fill_n(pages.data(), pages.size(), std::byte{7});
-  pages.Discard(1, 2 * kPage - 1);
-  pages.Discard(kPage, kPage);
-  EXPECT_EQ(pages.data()[1], std::byte{7});
+  pages.DiscardBelow(kPage + 99);
   EXPECT_EQ(pages.data()[kPage], std::byte{7});
+  pages.DiscardBelow(pages.size());
+  EXPECT_TRUE(AllZero(pages, 0, pages.size()));
 }
 
 TEST(Pages, StayAtTheirAddressWhenMoved) {

@@ -112,8 +112,11 @@ struct HardwareAtomics {
   static std::uint8_t LoadByte(const std::uint8_t& byte) noexcept {
     return __atomic_load_n(&byte, __ATOMIC_RELAXED);
   }
-  static void StoreByte(std::uint8_t& byte, std::uint8_t value) noexcept {
-    __atomic_store_n(&byte, value, __ATOMIC_RELAXED);
+  static void RaiseByte(std::uint8_t& byte, std::uint8_t least) noexcept {
+    std::uint8_t found = LoadByte(byte);
+    while (found < least && !__atomic_compare_exchange_n(&byte, &found, least, /*weak=*/true,
+                                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
   }
 
   // Called while waiting for another thread, with how often so far: spin first, then let it run.

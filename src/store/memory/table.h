@@ -21,6 +21,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <optional>
 #include <utility>
 
@@ -48,7 +49,7 @@ struct TableOptions {
 
 struct TableCounters {
   Counter evicted_live;    // Entries that gave way though their time had not passed,
-  Counter evicted_denied;  // and those among a key's neighbours that were even being denied.
+  Counter evicted_denied;  // and others that even were being denied then.
   Counter growths;
 };
 
@@ -170,9 +171,10 @@ class Table {
   TableSlot* Find(const View& view, std::uint64_t fingerprint) const noexcept;
   TableSlot* FindWhileGrowing(const View& view, std::uint64_t fingerprint) const noexcept;
 
-  // Under the key's stripe lock: take over a slot for `head`. Null: somebody is in the way; let go
-  // of the stripe and try again.
-  TableSlot* TakeOver(View& view, SlotHead head, Ticks now) noexcept;
+  // Under the key's stripe lock: take over a slot for `head`; not before there is room for it,
+  // unless the table cannot grow or the caller is not `patient`. Null: let go of the stripe and try
+  // again.
+  TableSlot* TakeOver(View& view, SlotHead head, Ticks now, bool patient) noexcept;
   TableSlot* TakeFree(const Array& array, std::size_t reach, SlotHead head, Ticks now) noexcept;
   TableSlot* Evict(const Array& array, SlotHead head) noexcept;
   // Swaps `head` into the slot, and rids the payload of its previous owner.
@@ -191,10 +193,11 @@ class Table {
     return fingerprint >> (64 - kStripeBits);
   }
 
-  // Growth. All but the first two are for the holder of `driver_`.
+  // Growth. All but the first four are for the holder of `driver_`. False: it got no further.
   void GrowIfFull(Ticks now) noexcept;
+  bool GrowOn(Ticks now) noexcept;
   bool StartGrowth() noexcept;
-  void MoveSome(Ticks now) noexcept;
+  bool MoveSome(Ticks now) noexcept;
   bool MoveLine(View& view, std::uint64_t line, Ticks now) noexcept;
   bool LockLine(TableSlot* line) noexcept;
   std::uint64_t LinesAfterGrowth(const Array& array) const noexcept;
@@ -209,6 +212,7 @@ class Table {
   static constexpr int kStripeBits = Shape::kStripeBits;
   static constexpr std::size_t kStripes = std::size_t{1} << kStripeBits;
   static constexpr std::size_t kMaxArrays = 96;
+  static constexpr unsigned kPatience = 64;
 
   ByteBudget& budget_;
   const TableOptions options_;
@@ -220,7 +224,6 @@ class Table {
   Atomic<bool> driver_{false};  // Held by the one thread that starts or drives growth.
   std::size_t arrays_ = 0;
   std::size_t views_made_ = 0;
-  std::size_t discarded_bytes_ = 0;  // Of the old array.
   Atomic<std::uint64_t> next_visited_line_{0};
   std::array<Pages, kMaxArrays> pages_;
   std::array<View, 2 * kMaxArrays> views_;

@@ -6,9 +6,12 @@ namespace weir {
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
 Table<kPayloadWords, Atomics, Shape>::Table(ByteBudget& budget, TableOptions options) noexcept
     : budget_(budget), options_(options), view_(nullptr), grow_at_(0) {
-  // The first array is taken whatever the budget says: a store without a line could not decide.
-  const Array first = MapArray(std::max<std::size_t>(1, options.first_lines));
-  if (!budget_.TryTake(first.bytes())) std::ignore = budget_.TryTake(0);
+  Array first = MapArray(std::max<std::size_t>(1, options.first_lines));
+  // The system may refuse what was wished for: a small table grows as well as it can.
+  if (first.slots == nullptr) first = MapArray(1);
+  if (first.slots == nullptr) std::terminate();  // As when any other allocation fails.
+  // If the budget has no room for it, it comes on top: without a line nothing could be decided.
+  std::ignore = budget_.TryTake(first.bytes());
   PublishView(first, {});
   UpdateGrowAt(first);
 }
@@ -74,7 +77,6 @@ bool Table<kPayloadWords, Atomics, Shape>::StartGrowth() noexcept {
     budget_.GiveBack(extra);
     return false;
   }
-  discarded_bytes_ = 0;
   PublishView(current, old);
   UpdateGrowAt(current);
   counters_.growths.Add();
@@ -93,6 +95,12 @@ void Table<kPayloadWords, Atomics, Shape>::GrowIfFull(Ticks now) noexcept {
   // Look again only after some more have come, whatever the outcome.
   grow_at_.store(used + view.current.lines / 8 + 1, std::memory_order_relaxed);
   if (!MostlyPast(view.current, now)) StartGrowth();
+}
+
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+bool Table<kPayloadWords, Atomics, Shape>::GrowOn(Ticks now) noexcept {
+  const View& view = *view_.load(std::memory_order_acquire);
+  return view.old.lines != 0 ? MoveSome(now) : StartGrowth();
 }
 
 // Samples lines: with a quarter of the entries past, newcomers find room without growth.
@@ -131,33 +139,35 @@ std::pair<std::size_t, std::size_t> Table<kPayloadWords, Atomics, Shape>::Stripe
 }
 
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
-void Table<kPayloadWords, Atomics, Shape>::MoveSome(Ticks now) noexcept {
+bool Table<kPayloadWords, Atomics, Shape>::MoveSome(Ticks now) noexcept {
   FlagLock driver(driver_);
-  if (!driver.TryTake()) return;
+  if (!driver.TryTake()) return false;
   View& view = *view_.load(std::memory_order_acquire);
-  if (view.old.lines == 0) return;
+  if (view.old.lines == 0) return true;
   const std::uint64_t all = view.old.physical_lines();
-  std::uint64_t line = view.frontier.load(std::memory_order_relaxed);
-  const std::uint64_t end = std::min<std::uint64_t>(all, line + Shape::kLinesMovedAtOnce);
+  const std::uint64_t begin = view.frontier.load(std::memory_order_relaxed);
+  const std::uint64_t end = std::min<std::uint64_t>(all, begin + Shape::kLinesMovedAtOnce);
 
-  const auto [first, last] = StripesOf(view.old, line, end - 1);
+  const auto [first, last] = StripesOf(view.old, begin, end - 1);
   for (std::size_t i = first; i <= last; ++i) {
     for (unsigned spins = 0; stripes_[i].exchange(true, std::memory_order_acquire); ++spins) {
       Atomics::Pause(spins);
     }
   }
+  std::uint64_t line = begin;
   while (line < end && MoveLine(view, line, now)) {
     view.frontier.store(++line, std::memory_order_release);
   }
   for (std::size_t i = first; i <= last; ++i) stripes_[i].store(false, std::memory_order_release);
 
   constexpr std::size_t kDiscardStep = 256 * 1024;
-  const std::size_t moved_bytes = line * kLineBytes;
-  if (moved_bytes >= discarded_bytes_ + kDiscardStep || line == all) {
-    pages_[arrays_ - 2].Discard(discarded_bytes_, line == all ? view.old.bytes() : moved_bytes);
-    discarded_bytes_ = moved_bytes;
+  Pages& pages = pages_[arrays_ - 2];
+  const std::size_t moved_bytes = line == all ? pages.size() : line * kLineBytes;
+  if (line == all || moved_bytes >= pages.discarded() + kDiscardStep) {
+    pages.DiscardBelow(moved_bytes);
   }
   if (line == all) PublishView(view.current, {});
+  return line > begin;
 }
 
 // Locks every used slot of a line, or none: a slot that a group holds may not move, and the

@@ -148,6 +148,7 @@ void Table<kPayloadWords, Atomics, Shape>::Unlock(const Locked& locked,
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
 auto Table<kPayloadWords, Atomics, Shape>::FindOrInsert(std::uint64_t fingerprint, SlotHead head,
                                                         Ticks now) noexcept -> Miss {
+  unsigned in_vain = 0;
   for (unsigned attempts = 0;; ++attempts) {
     FlagLock stripe(stripes_[StripeOf(fingerprint)]);
     stripe.Take();
@@ -156,21 +157,31 @@ auto Table<kPayloadWords, Atomics, Shape>::FindOrInsert(std::uint64_t fingerprin
       return {.found = slot, .inserted = nullptr};
     }
     if (head.fingerprint == 0) return {.found = nullptr, .inserted = nullptr};
-    TableSlot* slot = TakeOver(view, head, now);
+    TableSlot* slot = TakeOver(view, head, now, in_vain < kPatience);
     stripe.Release();
     if (slot != nullptr) {
       GrowIfFull(now);
       return {.found = nullptr, .inserted = slot};
+    }
+    // Whoever drives growth may have been interrupted while everybody else fills what room there
+    // is: better to wait than to forget a live key. Growth can also be held up by the very group
+    // that this key belongs to; then there is nothing to wait for.
+    if (!driver_.load(std::memory_order_acquire)) {
+      if (GrowOn(now)) continue;
+      ++in_vain;
     }
     Atomics::Pause(attempts);
   }
 }
 
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
-auto Table<kPayloadWords, Atomics, Shape>::TakeOver(View& view, SlotHead head, Ticks now) noexcept
-    -> TableSlot* {
+auto Table<kPayloadWords, Atomics, Shape>::TakeOver(View& view, SlotHead head, Ticks now,
+                                                    bool patient) noexcept -> TableSlot* {
   const bool growing = view.old.lines != 0;
   if (growing) {
+    // What is still in the old array needs room in the new one, too.
+    const std::size_t used = used_slots_.load(std::memory_order_relaxed);
+    if (patient && used >= view.current.lines * kSlotsPerLine * 7 / 8) return nullptr;
     const std::uint64_t frontier = view.frontier.load(std::memory_order_acquire);
     if (view.old.HomeOf(head.fingerprint) >= frontier) {
       if (TableSlot* slot = TakeFree(view.old, kMaxReach, head, now); slot != nullptr) return slot;
@@ -179,11 +190,10 @@ auto Table<kPayloadWords, Atomics, Shape>::TakeOver(View& view, SlotHead head, T
   const bool at_cap = !growing && LinesAfterGrowth(view.current) == 0;
   const std::size_t reach = at_cap ? Shape::kReachAtCap : kMaxReach;
   if (TableSlot* slot = TakeFree(view.current, reach, head, now); slot != nullptr) return slot;
-  if (!growing && !at_cap) {
-    if (StartGrowth()) return nullptr;  // There is room now: come again.
-    if (driver_.load(std::memory_order_acquire)) return nullptr;
-  }
-  return Evict(view.current, head);
+  if (!at_cap && patient) return nullptr;
+  if (TableSlot* slot = Evict(view.current, head); slot != nullptr) return slot;
+  // All its neighbours are locked, perhaps by the very group that this key belongs to.
+  return at_cap ? TakeFree(view.current, kMaxReach, head, now) : nullptr;
 }
 
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
@@ -225,15 +235,14 @@ auto Table<kPayloadWords, Atomics, Shape>::TakeFree(const Array& array, std::siz
   return nullptr;
 }
 
-// Nobody relies on it before the stripe is let go: who misses looks again under its lock.
+// Keys of several stripes, and the mover, share a line. Nobody relies on it before the stripe is
+// let go: who misses looks again under its lock.
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
 void Table<kPayloadWords, Atomics, Shape>::RaiseReach(const Array& array, std::uint64_t home,
                                                       const TableSlot* slot) noexcept {
   const auto distance =
       static_cast<std::uint8_t>(static_cast<std::size_t>(slot - array.Line(home)) / kSlotsPerLine);
-  if (Atomics::LoadByte(array.reach[home]) < distance) {
-    Atomics::StoreByte(array.reach[home], distance);
-  }
+  Atomics::RaiseByte(array.reach[home], distance);
 }
 
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
@@ -261,10 +270,13 @@ auto Table<kPayloadWords, Atomics, Shape>::Evict(const Array& array, SlotHead he
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
 template <typename Visitor>
 void Table<kPayloadWords, Atomics, Shape>::VisitSome(std::size_t lines, Visitor&& visit) noexcept {
-  const Array array = view_.load(std::memory_order_acquire)->current;
+  const View& view = *view_.load(std::memory_order_acquire);
+  const std::uint64_t old_lines = view.old.lines == 0 ? 0 : view.old.physical_lines();
+  const std::uint64_t all = view.current.physical_lines() + old_lines;
   const std::uint64_t start = next_visited_line_.fetch_add(lines, std::memory_order_relaxed);
-  for (std::uint64_t line = start; line < start + lines; ++line) {
-    TableSlot* slots = array.Line(line % array.physical_lines());
+  for (std::uint64_t next = start; next < start + lines; ++next) {
+    const std::uint64_t line = next % all;
+    TableSlot* slots = line < old_lines ? view.old.Line(line) : view.current.Line(line - old_lines);
     for (std::size_t i = 0; i < kSlotsPerLine; ++i) {
       const SlotHead head = Atomics::Load(slots[i]);
       if (head.fingerprint == 0 || IsLocked(head.word)) continue;
