@@ -107,7 +107,7 @@ class Results:
 
 
 def measure(build, rust, quick):
-    """Everything, as plain data; for Results."""
+    """Yields {question: answer}, as plain data, one after the other; all of them make Results."""
     program = build / "bench/bench_core"
     governor = str(rust / "libgovernor_peer.so")
     rounds, scale = ("3", "0.05") if quick else (str(ROUNDS), "1")
@@ -115,12 +115,13 @@ def measure(build, rust, quick):
     last = "6000000" if quick else str(LAST_BYTES_KEYS)
 
     questions = [
+        ("new", new_rounds, scale, governor),
         *(("checks", outcome, str(count), rounds, scale, governor)
           for outcome in OUTCOMES for keys, count in KEYS.items() if not quick or keys != "20M"),
-        ("new", new_rounds, scale, governor),
         *(("bytes", store, last) for store in ("weir", "boost_fingerprint", "boost_string")),
     ]
-    return {" ".join(question[:3]): ask(program, question) for question in questions}
+    for question in questions:
+        yield {" ".join(question[:3]): ask(program, question)}
 
 
 def ask(program, question):

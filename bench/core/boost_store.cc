@@ -45,9 +45,7 @@ BucketVerdict BoostStore<By>::Judge(const HashedKey& key, const Request& request
 template <typename By>
 Decision BoostStore<By>::Decide(const HashedKey& key, const Request& request, Ticks now) noexcept {
   const BucketVerdict verdict = Judge(key, request, now);
-  Decision decision = DescribeBucket(limit_, request, verdict, limit_.burst_tolerance());
-  decision.rule = name_;
-  return decision;
+  return DescribeBucket(limit_, name_, request, verdict, limit_.burst_tolerance());
 }
 
 template <typename By>

@@ -124,6 +124,8 @@ class Limit {
   std::int64_t window() const noexcept { return window_; }
   std::int64_t sub_window() const noexcept { return sub_window_; }
   std::int64_t max_wait() const noexcept { return max_wait_; }
+  // Neither a queue nor with overdraft.
+  bool is_plain_bucket() const noexcept { return is_plain_bucket_; }
   const Calendar* calendar() const noexcept { return calendar_.get(); }
 
   // Sets the state of different algorithms, window lengths and successive limits apart, under
@@ -148,6 +150,7 @@ class Limit {
   std::int64_t capacity_ = 0;
   std::uint64_t state_salt_ = 0;
   std::int64_t max_wait_ = 0;
+  bool is_plain_bucket_ = false;
   std::int64_t window_ = 0;
   std::int64_t sub_window_ = 0;
   Duration time_to_fresh_{0};

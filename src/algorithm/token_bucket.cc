@@ -48,7 +48,7 @@ Step<BucketState> ManageBucket(const Limit& limit, BucketState state, const Requ
     step.next.theoretical_arrival =
         verdict.level == level ? std::min(state.theoretical_arrival, arrival) : arrival;
   }
-  step.decision = DescribeBucket(limit, request, verdict, room);
+  step.decision = DescribeBucket(limit, /*rule=*/{}, request, verdict, room);
   return step;
 }
 
@@ -56,7 +56,7 @@ Step<BucketState> StepOf(const Limit& limit, BucketState state, const Request& r
                          const BucketVerdict& verdict, std::int64_t room) noexcept {
   Step<BucketState> step;
   step.next = StateAfter(verdict, state, request, now);
-  step.decision = DescribeBucket(limit, request, verdict, room);
+  step.decision = DescribeBucket(limit, /*rule=*/{}, request, verdict, room);
   if (verdict.reason == Reason::kOk && Takes(request)) {
     step.receipt = step.next.theoretical_arrival;
     const std::int64_t taken = verdict.level - TimeToFull(limit, state, now);

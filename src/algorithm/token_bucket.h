@@ -40,7 +40,8 @@ inline std::int64_t TimeFor(const Limit& limit, std::int64_t cost, std::int64_t 
 inline std::int64_t UnitsIn(const Limit& limit, std::int64_t time) noexcept {
   if (time <= 0) return 0;
   __extension__ using Wide = unsigned __int128;
-  const Wide product = static_cast<Wide>(time) * limit.emission_reciprocal();
+  const Wide product =
+      static_cast<Wide>(static_cast<std::uint64_t>(time)) * limit.emission_reciprocal();
   const auto units = static_cast<std::int64_t>(product >> 64);
   const bool short_by_one = time - units * limit.emission_interval() >= limit.emission_interval();
   return units + (short_by_one ? 1 : 0);
@@ -86,7 +87,7 @@ inline BucketState StateAfter(const BucketVerdict& verdict, BucketState state,
 }
 
 // The decision on a bucket that holds `room` when fresh: the tolerance, and one more for a queue.
-inline Decision DescribeBucket(const Limit& limit, const Request& request,
+inline Decision DescribeBucket(const Limit& limit, std::string_view rule, const Request& request,
                                const BucketVerdict& verdict, std::int64_t room) noexcept {
   const bool allowed = verdict.reason == Reason::kOk;
   const Duration wait =
@@ -94,13 +95,46 @@ inline Decision DescribeBucket(const Limit& limit, const Request& request,
   return {.allowed = allowed,
           .reason = verdict.reason,
           .source = Source::kMemory,
-          .rule = {},
+          .rule = rule,
           .limit = limit.capacity(),
           .remaining = std::min(limit.capacity(), UnitsIn(limit, room - verdict.level)),
           .cost = request.cost,
           .retry_after = allowed ? Duration(0) : wait,
           .reset_after = ToDuration(Ticks(verdict.level)),
           .delay = allowed ? wait : Duration(0),
+          .reservation = ReservationId::kNone};
+}
+
+// One unit of a plain bucket (Limit::is_plain_bucket) for a request that does not wait: the above
+// with everything left out that cannot matter then. Most requests are like that, and the less there
+// is to do, the sooner the processor gets to the memory of the next.
+struct OneUnit {
+  bool allowed;
+  std::int64_t level;   // Time to full afterwards.
+  std::int64_t excess;  // How long until it would pass; negative if it does.
+  std::int64_t remaining;
+};
+
+inline OneUnit JudgeOneUnit(const Limit& limit, BucketState state, Ticks now) noexcept {
+  const std::int64_t level = TimeToFull(limit, state, now);
+  const std::int64_t after = level + limit.emission_interval();
+  const std::int64_t excess = after - limit.burst_tolerance();
+  if (excess > 0) return {.allowed = false, .level = level, .excess = excess, .remaining = 0};
+  return {.allowed = true, .level = after, .excess = 0, .remaining = UnitsIn(limit, -excess)};
+}
+
+inline Decision DescribeOneUnit(const Limit& limit, std::string_view rule,
+                                const OneUnit& unit) noexcept {
+  return {.allowed = unit.allowed,
+          .reason = unit.allowed ? Reason::kOk : Reason::kLimited,
+          .source = Source::kMemory,
+          .rule = rule,
+          .limit = limit.capacity(),
+          .remaining = unit.remaining,
+          .cost = 1,
+          .retry_after = ToDuration(Ticks(unit.excess)),
+          .reset_after = ToDuration(Ticks(unit.level)),
+          .delay = Duration(0),
           .reservation = ReservationId::kNone};
 }
 

@@ -443,6 +443,40 @@ TEST(TokenBucket, IsNotTouchedByARefundThatIsIgnored) {
   EXPECT_FALSE(key.Check().allowed);
 }
 
+// The same decision and the same state as the long way round, for every level that matters.
+TEST(TokenBucket, DecidesOnOneUnitAsOnAnyOtherRequest) {
+  for (const char* text :
+       {"1/day", "7/min", "100/s burst 3", "10M/s burst 1", "3/366day", "10G/h"}) {
+    SCOPED_TRACE(text);
+    const Limit limit = Limit::Parse(text).value();
+    ASSERT_TRUE(limit.is_plain_bucket());
+    const Ticks now(std::int64_t{1} << 60);
+    const std::int64_t interval = limit.emission_interval();
+    const std::int64_t tolerance = limit.burst_tolerance();
+    for (const std::int64_t level :
+         {-tolerance, std::int64_t{0}, tolerance - 2 * interval, tolerance - interval, tolerance,
+          tolerance + interval, 2 * tolerance, 2 * tolerance + limit.max_wait(), 3 * tolerance}) {
+      for (const std::int64_t nudge : {-1, 0, 1}) {
+        const BucketState state{now + Ticks(level + nudge)};
+        const OneUnit unit = JudgeOneUnit(limit, state, now);
+        const Decision decision = DescribeOneUnit(limit, "rule", unit);
+        const Step<BucketState> step = StepTokenBucket(limit, state, {}, now);
+        EXPECT_EQ(decision.allowed, step.decision.allowed);
+        EXPECT_EQ(decision.reason, step.decision.reason);
+        EXPECT_EQ(decision.source, step.decision.source);
+        EXPECT_EQ(decision.rule, "rule");
+        EXPECT_EQ(decision.limit, step.decision.limit);
+        EXPECT_EQ(decision.remaining, step.decision.remaining);
+        EXPECT_EQ(decision.cost, step.decision.cost);
+        EXPECT_EQ(decision.retry_after, step.decision.retry_after);
+        EXPECT_EQ(decision.reset_after, step.decision.reset_after);
+        EXPECT_EQ(decision.delay, step.decision.delay);
+        EXPECT_EQ(now + Ticks(unit.level), step.next.theoretical_arrival);
+      }
+    }
+  }
+}
+
 TEST(TokenBucket, KeepsItsTimeToFullUnderANewRate) {
   DrivenKey key = Bucket("10/min");
   EXPECT_TRUE(key.Check(5).allowed);

@@ -39,9 +39,9 @@ class Timeline {
       : steady_origin_(start.steady - kBeforeStart), wall_origin_(start.wall - kBeforeStart) {}
 
   Instant At(Now now) const noexcept {
-    return {
-        .now = TicksSince(now.steady - steady_origin_), .wall = now.wall, .origin = wall_origin_};
+    return {.now = TicksAt(now.steady), .wall = now.wall, .origin = wall_origin_};
   }
+  Ticks TicksAt(SteadyTime steady) const noexcept { return TicksSince(steady - steady_origin_); }
 
   // The latest tick that has passed on both clocks: what is over by then is over for everybody.
   Ticks SurelyPast(const Instant& at) const noexcept {

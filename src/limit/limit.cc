@@ -104,6 +104,7 @@ void Limit::WorkOutBucket() {
   emission_reciprocal_ = ~std::uint64_t{0} / static_cast<std::uint64_t>(emission_interval_);
   capacity_ = BurstOf(spec_);
   burst_tolerance_ = capacity_ * emission_interval_;
+  is_plain_bucket_ = !spec_.queue && !spec_.overdraft;
   // The deepest debt, and what waiting may have booked beyond it.
   time_to_fresh_ = ToDuration(Ticks(2 * burst_tolerance_ + max_wait_));
 }

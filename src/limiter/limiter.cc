@@ -84,10 +84,13 @@ Decision Limiter::Check(std::string_view key) noexcept { return Check(key, state
 
 Decision Limiter::Check(std::string_view key, Now now) noexcept {
   const Layers& layers = state_->Current();
-  if (layers.all.size() == 1 && !layers.all[0].shadow) [[likely]] {
-    return state_->store.Decide(layers.all[0].ChargeFor(state_->store, key), now);
-  }
-  Question question(state_->store, layers, Verb::kCheck, 1);
+  if (layers.only == nullptr) return state_->CheckAll(layers, key, now);
+  return state_->store.CheckOne(*layers.only, state_->store.Hash(key) ^ layers.only->scope, now);
+}
+
+[[gnu::noinline]] Decision Limiter::State::CheckAll(const Layers& all, std::string_view key,
+                                                    Now now) noexcept {
+  Question question(store, all, Verb::kCheck, 1);
   question.SetSameKey(key);
   return question.Decide(now).decision;
 }

@@ -12,6 +12,7 @@ bool Books(const Limit& limit) noexcept {
 }
 
 void WorkOut(Layers& layers) {
+  layers.only = layers.all.size() == 1 && !layers.all[0].shadow ? &layers.all[0] : nullptr;
   layers.in_force.clear();
   for (const ScopedLayer& layer : layers.all) {
     layers.in_force.push_back({.rule = layer.name, .limit = &layer.limit});
@@ -41,7 +42,7 @@ Limiter::State::State(std::vector<Layer> given, const LimiterOptions& options)
   for (Layer& layer : given) {
     // The store's secret keeps a name from being chosen so that it undoes another's.
     const std::uint64_t scope = store.Hash("layer " + layer.name);
-    first->all.push_back({std::move(layer.name), std::move(layer.limit), layer.shadow, scope});
+    first->all.push_back({{std::move(layer.name), std::move(layer.limit)}, layer.shadow, scope});
   }
   Publish(std::move(first));
 }

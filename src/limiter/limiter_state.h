@@ -16,9 +16,7 @@
 namespace weir {
 
 // A layer and what sets its keys apart from those of the others.
-struct ScopedLayer {
-  std::string name;
-  Limit limit;
+struct ScopedLayer : NamedLimit {
   bool shadow;
   std::uint64_t scope;
 
@@ -30,9 +28,10 @@ struct ScopedLayer {
 // All layers as of one moment; never changed once others can see it.
 struct Layers {
   std::vector<ScopedLayer> all;
-  std::vector<Charge> in_force;  // Each limit by its rule, for settling.
-  bool book_ahead = true;        // Every layer is a bucket, so that a wait can be booked.
-  Duration max_wait{0};          // The shortest of the layers'.
+  const ScopedLayer* only = nullptr;  // The layer, if it is the only one and enforced.
+  std::vector<Charge> in_force;       // Each limit by its rule, for settling.
+  bool book_ahead = true;             // Every layer is a bucket, so that a wait can be booked.
+  Duration max_wait{0};               // The shortest of the layers'.
 };
 
 class Question;
@@ -40,6 +39,8 @@ class Question;
 struct Limiter::State {
   State(std::vector<Layer> layers, const LimiterOptions& options);
 
+  // The same key in every layer.
+  Decision CheckAll(const Layers& all, std::string_view key, Now now) noexcept;
   // Any verb but those that need more than an answer.
   Result<Decision> Do(Verb verb, const Keys& keys, const Ask& ask);
   Result<Decision> Settle(Action action, ReservationId reservation, std::int64_t cost);

@@ -106,8 +106,7 @@ TEST_P(EveryWait, RefusesPatienceOutOfRangeAndChangesNothing) {
         limiter_->WaitThen("bob", patience, [&](const Decision&) { called = true; });
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
-    EXPECT_THAT(refused.error().message,
-                AllOf(HasSubstr("patience:"), HasSubstr("0s to 1min")));
+    EXPECT_THAT(refused.error().message, AllOf(HasSubstr("patience:"), HasSubstr("0s to 1min")));
     EXPECT_FALSE(called);
   }
   EXPECT_EQ(limiter_->Peek("bob")->remaining, 10);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include <weir/decision.h>
@@ -18,6 +19,11 @@
 #include "algorithm/step.h"
 
 namespace weir {
+
+struct NamedLimit {
+  std::string name;
+  Limit limit;
+};
 
 // What is asked of one key under one limit.
 struct Charge {

@@ -79,31 +79,57 @@ std::uint64_t MemoryStore::FingerprintOf(std::uint64_t hash, const Limit& limit)
   return fingerprint == 0 ? 1 : fingerprint;  // 0 marks a slot that was never used.
 }
 
-// The path that most checks take. The decision is made from the verdict once the table is done
-// with it: a Decision carried through the table's loop would cost more than the rest.
+// A bucket's word after a check or a peek, and the verdict that led to it.
+template <bool kQueue>
+[[gnu::always_inline]] inline std::uint64_t MemoryStore::JudgeWord(
+    const Limit& limit, const Request& request, std::uint64_t word, Ticks now,
+    BucketVerdict& verdict) noexcept {
+  const BucketState state{.theoretical_arrival = FreshAt(word)};
+  verdict = kQueue ? JudgeLeakyQueue(limit, state, request, now)
+                   : JudgeTokenBucket(limit, state, request, now);
+  const Ticks fresh_at = StateAfter(verdict, state, request, now).theoretical_arrival;
+  if (Takes(request) && verdict.reason == Reason::kOk) {
+    const bool used_up = RoomOf<kQueue>(limit) - verdict.level < limit.emission_interval();
+    return MakeWord(fresh_at) | (used_up ? word & kDeniedBit : 0);
+  }
+  const bool knocked = Takes(request) && verdict.reason == Reason::kLimited;
+  return MakeWord(fresh_at) | (word & kDeniedBit) | (knocked ? kDeniedBit : 0);
+}
+
+// The decision is made from the verdict once the table is done with it: a Decision carried through
+// the table's loop would cost more than the rest.
+template <bool kQueue>
 Decision MemoryStore::CheckBucket(const Charge& charge, Ticks now) noexcept {
   const Limit& limit = *charge.limit;
   const Request request = RequestOf(charge);
-  const std::uint64_t fingerprint = FingerprintOf(charge.hash, limit);
-  const bool queue = limit.spec().queue;
-  const std::int64_t room = queue ? QueueRoom(limit) : limit.burst_tolerance();
-  const bool takes = Takes(request);
   BucketVerdict verdict{};
-  buckets_.Update(fingerprint, now, [&](std::uint64_t word) {
-    const BucketState state{.theoretical_arrival = FreshAt(word)};
-    verdict = queue ? JudgeLeakyQueue(limit, state, request, now)
-                    : JudgeTokenBucket(limit, state, request, now);
-    const Ticks fresh_at = StateAfter(verdict, state, request, now).theoretical_arrival;
-    if (takes && verdict.reason == Reason::kOk) {
-      const bool used_up = room - verdict.level < limit.emission_interval();
-      return MakeWord(fresh_at) | (used_up ? word & kDeniedBit : 0);
-    }
-    const bool knocked = takes && verdict.reason == Reason::kLimited;
-    return MakeWord(fresh_at) | (word & kDeniedBit) | (knocked ? kDeniedBit : 0);
+  buckets_.Update(FingerprintOf(charge.hash, limit), now, [&](std::uint64_t word) {
+    return JudgeWord<kQueue>(limit, request, word, now, verdict);
   });
-  Decision decision = DescribeBucket(limit, request, verdict, room);
-  decision.rule = charge.rule;
-  return decision;
+  return DescribeBucket(limit, charge.rule, request, verdict, RoomOf<kQueue>(limit));
+}
+
+Decision MemoryStore::CheckOne(const NamedLimit& rule, std::uint64_t hash, Now now) noexcept {
+  const Limit& limit = rule.limit;
+  const bool replaces = limit.predecessor() != nullptr && now.steady < limit.predecessor_until();
+  if (limit.is_plain_bucket() && !replaces) [[likely]] {
+    const Ticks ticks = timeline_.TicksAt(now.steady);
+    OneUnit unit;
+    const bool done = buckets_.TryUpdate(FingerprintOf(hash, limit), [&](std::uint64_t word) {
+      unit = JudgeOneUnit(limit, {.theoretical_arrival = FreshAt(word)}, ticks);
+      const std::uint64_t moved = MakeWord(ticks + Ticks(unit.level));
+      if (!unit.allowed) return moved | kDeniedBit;
+      return moved | (unit.remaining == 0 ? word & kDeniedBit : 0);
+    });
+    if (done) [[likely]]
+      return DescribeOneUnit(limit, rule.name, unit);
+  }
+  return DecideOne(rule, hash, now);
+}
+
+[[gnu::noinline]] Decision MemoryStore::DecideOne(const NamedLimit& rule, std::uint64_t hash,
+                                                  Now now) noexcept {
+  return Decide(Charge{.rule = rule.name, .hash = hash, .limit = &rule.limit}, now);
 }
 
 MemoryStore::Taken MemoryStore::ChargeBucket(const Limit& limit, std::uint64_t fingerprint,
@@ -309,9 +335,9 @@ Decision MemoryStore::Decide(const Charge& charge, Now now) noexcept {
     CarryOver(limit, charge.hash, now, at);
   const bool asks = charge.verb == Verb::kCheck || charge.verb == Verb::kPeek;
   const bool plain = limit.kind() == LimitKind::kCounted && RoomFor(limit) == Room::kBuckets;
-  if (plain && asks) [[likely]]
-    return CheckBucket(charge, at.now);
-  return DecideOther(charge, now, at);
+  if (!plain || !asks) return DecideOther(charge, now, at);
+  return limit.spec().queue ? CheckBucket<true>(charge, at.now)
+                            : CheckBucket<false>(charge, at.now);
 }
 
 Decision MemoryStore::DecideOther(const Charge& charge, Now now, const Instant& at) noexcept {

@@ -62,6 +62,8 @@ class MemoryStore final : public Store {
   std::uint64_t Hash(std::string_view key) const noexcept override { return hasher_(key); }
   void Submit(std::span<Group> groups, Now now, Completion& completion) noexcept override;
 
+  // One unit of the key: what most requests ask for.
+  Decision CheckOne(const NamedLimit& rule, std::uint64_t hash, Now now) noexcept;
   // One charge by itself, or one group: the same without the ceremony.
   Decision Decide(const Charge& charge, Now now) noexcept;
   void Decide(Group& group, Now now) noexcept;
@@ -134,7 +136,16 @@ class MemoryStore final : public Store {
 
   Taken Take(const Limit& limit, std::uint64_t hash, const Request& request,
              const Instant& at) noexcept;
+  Decision DecideOne(const NamedLimit& rule, std::uint64_t hash, Now now) noexcept;
   Decision DecideOther(const Charge& charge, Now now, const Instant& at) noexcept;
+  template <bool kQueue>
+  static std::int64_t RoomOf(const Limit& limit) noexcept {
+    return kQueue ? QueueRoom(limit) : limit.burst_tolerance();
+  }
+  template <bool kQueue>
+  static std::uint64_t JudgeWord(const Limit& limit, const Request& request, std::uint64_t word,
+                                 Ticks now, BucketVerdict& verdict) noexcept;
+  template <bool kQueue>
   Decision CheckBucket(const Charge& charge, Ticks now) noexcept;
   Taken ChargeBucket(const Limit& limit, std::uint64_t fingerprint, const Request& request,
                      const Instant& at) noexcept;

@@ -5,9 +5,9 @@
 //   line:   four slots in a row; a 16-byte slot makes it one cache line
 //
 // Fingerprint 0 is a slot that was never used. A slot whose fresh_at has passed is free whatever
-// limit it was under. Fingerprint and word always change together, by one 16-byte
+// limit it was under. A charge swaps fingerprint and word together, by one 16-byte
 // compare-and-swap, so a thread that was overtaken can never charge a slot that meanwhile belongs
-// to somebody else. The payload belongs to whoever set `locked`.
+// to somebody else. Whoever set `locked` owns the slot, payload included, until it is taken off.
 #pragma once
 
 #include <emmintrin.h>

@@ -93,6 +93,10 @@ class Table {
   template <typename StepFunction>
   void Update(std::uint64_t fingerprint, Ticks now, StepFunction&& step) noexcept;
 
+  // The same, tried once. False if the key is absent or somebody interfered: nothing was stored.
+  template <typename StepFunction>
+  bool TryUpdate(std::uint64_t fingerprint, StepFunction&& step) noexcept;
+
   // Locks the key's slot, taking one over if the key is absent.
   Locked Lock(std::uint64_t fingerprint, Ticks now) noexcept;
   // Locks the key's slot if the key is present.

@@ -99,6 +99,20 @@ void Table<kPayloadWords, Atomics, Shape>::Update(std::uint64_t fingerprint, Tic
 }
 
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+template <typename StepFunction>
+[[gnu::always_inline]] inline bool Table<kPayloadWords, Atomics, Shape>::TryUpdate(
+    std::uint64_t fingerprint, StepFunction&& step) noexcept {
+  TableSlot* slot = Find(*view_.load(std::memory_order_acquire), fingerprint);
+  if (slot == nullptr) [[unlikely]]
+    return false;
+  const SlotHead head = Atomics::Load(*slot);
+  if (head.fingerprint != fingerprint || IsLocked(head.word)) [[unlikely]]
+    return false;
+  const std::uint64_t word = step(head.word);
+  return word == head.word || Atomics::CompareExchange(*slot, head, {fingerprint, word});
+}
+
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
 auto Table<kPayloadWords, Atomics, Shape>::Lock(std::uint64_t fingerprint, Ticks now) noexcept
     -> Locked {
   TableSlot* slot = Find(*view_.load(std::memory_order_acquire), fingerprint);
