@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/mix.h"
+
 namespace weir {
 namespace {
 
@@ -39,8 +41,9 @@ Limiter::State::State(std::vector<Layer> given, const LimiterOptions& options)
       waiting(clock, options.max_waiters) {
   auto first = std::make_unique<Layers>();
   for (Layer& layer : given) {
-    // The store's secret keeps a name from being chosen so that it undoes another's.
-    const std::uint64_t scope = store.Hash("layer " + layer.name);
+    // Mixed, because it is combined with the hashes of keys: one that reads like a layer's name
+    // would otherwise undo it, and be the same in every layer.
+    const std::uint64_t scope = Mix(store.Hash(layer.name));
     first->all.push_back({std::move(layer.name), std::move(layer.limit), layer.shadow, scope});
   }
   Publish(std::move(first));

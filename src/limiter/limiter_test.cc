@@ -313,6 +313,18 @@ TEST_F(Layered, KeepTheSameKeyApart) {
   EXPECT_TRUE(limiter.Check({kSkip, "ann"})->allowed);
 }
 
+TEST_F(Layered, KeepKeysApartThatReadLikeTheirNames) {
+  const std::vector<std::string> names{"one", "other"};
+  for (const std::string prefix : {"", "layer ", "layer"}) {
+    Limiter limiter = Made(Limiter::Make(
+        {{names[0], LimitOf("2/10s")}, {names[1], LimitOf("2/10s")}}, {.clock = &clock_}));
+    EXPECT_TRUE(limiter.Check({prefix + names[0], kSkip}, Ask{.cost = 2})->allowed);
+    for (const std::string& name : names) {
+      EXPECT_TRUE(limiter.Check({kSkip, prefix + name}, Ask{.cost = 2})->allowed) << prefix + name;
+    }
+  }
+}
+
 TEST(SingleShadowLayer, StopsNobody) {
   ManualClock clock;
   Limiter limiter = Made(Limiter::Make({{.name = "trial", .limit = LimitOf("1/h"), .shadow = true}},
