@@ -60,6 +60,19 @@ Result<WaitId> Limiter::State::WaitBooked(std::shared_ptr<Question> question, No
   // To wait for nothing is not to name a wait: a queue would say how long it takes, and be waited
   // for.
   question->SetWait(std::max(patience, Duration(1)));
+  if (waiting.IsFull()) {
+    // Nothing is booked for one who could not wait; one who need not may still pass.
+    question->SetVerb(Verb::kPeek);
+    Decision decision = question->Decide(now).decision;
+    question->SetVerb(Verb::kCheck);
+    if (decision.allowed && decision.delay > Duration(0)) {
+      decision.allowed = false;
+      decision.reason = Reason::kOverload;
+      decision.retry_after = std::exchange(decision.delay, Duration(0));
+      done(decision);
+      return WaitId{0};
+    }
+  }
   Decision decision = question->Decide(now).decision;
   const Duration delay = std::exchange(decision.delay, Duration(0));
   if (!decision.allowed || delay == Duration(0)) {
@@ -172,9 +185,9 @@ void Question::SetWait(Duration wait) noexcept {
 void Question::Unbook() noexcept {
   for (std::size_t i = 0; i < charges_.size(); ++i) {
     charges_[i].verb = Verb::kUnbook;
-    charges_[i].reserved = charges_[i].cost;
+    charges_[i].reserved = receipts_[i].charged;
     charges_[i].cost = 0;
-    charges_[i].receipt = receipts_[i];
+    charges_[i].receipt = receipts_[i].at;
   }
 }
 

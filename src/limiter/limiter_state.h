@@ -91,7 +91,7 @@ class Question {
   std::int64_t cost_;
   InlineVector<Charge, kMaxGroupCharges> charges_;
   InlineVector<Decision, kMaxGroupCharges> decisions_;
-  InlineVector<Ticks, kMaxGroupCharges> receipts_;
+  InlineVector<Receipt, kMaxGroupCharges> receipts_;
   InlineVector<std::uint8_t, kMaxGroupCharges> layer_of_;  // By charge.
   Group group_;
 };

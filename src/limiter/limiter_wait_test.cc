@@ -106,8 +106,7 @@ TEST_P(EveryWait, RefusesPatienceOutOfRangeAndChangesNothing) {
         limiter_->WaitThen("bob", patience, [&](const Decision&) { called = true; });
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
-    EXPECT_THAT(refused.error().message,
-                AllOf(HasSubstr("patience:"), HasSubstr("0s to 1min")));
+    EXPECT_THAT(refused.error().message, AllOf(HasSubstr("patience:"), HasSubstr("0s to 1min")));
     EXPECT_FALSE(called);
   }
   EXPECT_EQ(limiter_->Peek("bob")->remaining, 10);
@@ -212,6 +211,29 @@ TEST_F(Waits, OnABucketSpendTheirCost) {
   EXPECT_THAT(answers_.Names(1), ElementsAre("three"));
   AdvanceAndServe(clock_, seconds(2));
   EXPECT_THAT(answers_.Names(2), ElementsAre("three", "two"));
+}
+
+TEST_F(Waits, OnAnOverdraftGiveBackWhatTheyWereChargedRatherThanWhatTheyAskedFor) {
+  Make(LimitOf("1/s burst 5", {.overdraft = true}), {.max_waiters = 1});
+  limiter_->Check("ann", Ask{.cost = 5}).value();
+  const WaitId id = Begin("waits", seconds(10), {.cost = 100});  // Of which debt takes 15.
+  EXPECT_EQ(limiter_->Peek("ann")->reset_after, seconds(20));
+  Begin("one too many", seconds(60), {.cost = 100});
+  EXPECT_EQ(answers_.At(0).reason, Reason::kOverload);
+  EXPECT_EQ(limiter_->Peek("ann")->reset_after, seconds(20));
+  EXPECT_TRUE(limiter_->CancelWait(id));
+  EXPECT_EQ(limiter_->Peek("ann")->reset_after, seconds(5));
+}
+
+TEST_F(Waits, OnABucketBookNothingWhenTooManyWait) {
+  limiter_ = std::make_unique<Limiter>(
+      *Limiter::Make({{"slow", LimitOf("1/s burst 1")}, {"other", LimitOf("1/s")}},
+                     {.clock = &clock_, .max_waiters = 0}));
+  limiter_->Check({"ann", kSkip}).value();
+  const std::size_t entries = limiter_->Stats().entries;
+  EXPECT_EQ(limiter_->Wait({"ann", "bob"}, seconds(5))->reason, Reason::kOverload);
+  EXPECT_EQ(limiter_->Stats().entries, entries);
+  EXPECT_TRUE(limiter_->Wait({kSkip, "bob"}, seconds(5))->allowed);
 }
 
 TEST_F(Waits, OnAQueueLastUntilTheirTurn) {

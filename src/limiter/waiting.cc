@@ -41,6 +41,11 @@ std::size_t Waiting::size() const {
   return waiters_.size();
 }
 
+bool Waiting::IsFull() const {
+  const std::scoped_lock lock(mutex_);
+  return stopping_ || waiters_.size() >= capacity_;
+}
+
 std::optional<WaitId> Waiting::Add(Wait wait) {
   const std::scoped_lock lock(mutex_);
   if (stopping_ || waiters_.size() >= capacity_) return std::nullopt;

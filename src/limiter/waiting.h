@@ -49,6 +49,9 @@ class Waiting {
   // True if somebody waits in this line.
   bool HasLine(std::uint64_t line) const;
 
+  // True if nobody may be added now.
+  bool IsFull() const;
+
   // None when too many wait already; nothing is called then.
   std::optional<WaitId> Add(Wait wait);
   bool Cancel(WaitId id);

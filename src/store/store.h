@@ -19,6 +19,12 @@
 
 namespace weir {
 
+// What a charge took, for whoever may give it back.
+struct Receipt {
+  std::int64_t charged = 0;  // Less than the cost where debt was capped.
+  Ticks at{0};               // Where it was taken from.
+};
+
 // What is asked of one key under one limit.
 struct Charge {
   std::string_view rule{};       // What the limit is called.
@@ -61,8 +67,9 @@ struct Group {
   Decision decision{};
   // Out: why nothing was decided.
   std::optional<Error> error{};
-  // Out, if there is room for them: what each charge would need to be unbooked.
-  std::span<Ticks> receipts{};
+  // Out, if there is room for them and all enforced charges passed: what each charge would need to
+  // be unbooked. Of charges on the same key the first speaks for all.
+  std::span<Receipt> receipts{};
 };
 
 class Completion {

@@ -168,9 +168,11 @@ void MemoryStore::LockedGroup::ApplyAll(ReservationId reservation) noexcept {
   }
   for (std::size_t i = 0; i < group_.charges.size(); ++i) {
     if (group_.charges[i].limit->kind() != LimitKind::kCounted) continue;
-    const Taken& taken = entries_[entry_of_[i]].taken;
-    group_.decisions[i] = taken.decision;
-    if (i < group_.receipts.size()) group_.receipts[i] = taken.receipt;
+    const Entry& entry = entries_[entry_of_[i]];
+    group_.decisions[i] = entry.taken.decision;
+    if (i >= group_.receipts.size()) continue;
+    const std::int64_t charged = entry.key.charge == i ? entry.taken.charged : 0;
+    group_.receipts[i] = {.charged = charged, .at = entry.taken.receipt};
   }
 }
 

@@ -44,6 +44,33 @@ class MixedGroup : public testing::Test {
   const std::vector<AlgorithmCase> all_ = EveryAlgorithm();
 };
 
+TEST(Receipts, SayWhatWasTakenOnceForEachKey) {
+  StoreUnderTest under_test;
+  const Limit bucket = LimitOf("10/10s");
+  const Limit overdraft =
+      LimitOf("10/10s", {.algorithm = Algorithm::kFixedWindow, .overdraft = true});
+  std::vector<Charge> charges{
+      under_test.ChargeFor("ann", bucket, 2), under_test.ChargeFor("ann", bucket, 3),
+      under_test.ChargeFor("bob", overdraft, 100), under_test.ChargeFor("bob", bucket, 1)};
+  std::array<Decision, 4> decisions;
+  std::array<Receipt, 4> receipts{};
+  Group group{.charges = charges, .decisions = decisions, .receipts = receipts};
+  under_test.store.Decide(group, under_test.clock.Read());
+  ASSERT_TRUE(group.decision.allowed);
+  const std::array<std::int64_t, 4> taken{5, 0, 20, 1};  // Debt ends at twice the capacity.
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    EXPECT_EQ(receipts[i].charged, taken[i]) << i;
+    charges[i].verb = Verb::kUnbook;
+    charges[i].cost = 0;
+    charges[i].reserved = receipts[i].charged;
+    charges[i].receipt = receipts[i].at;
+  }
+  under_test.store.Decide(group, under_test.clock.Read());
+  EXPECT_EQ(under_test.Remaining("ann", bucket), 10);
+  EXPECT_EQ(under_test.Remaining("bob", bucket), 10);
+  EXPECT_EQ(under_test.Remaining("bob", overdraft), 10);
+}
+
 TEST_F(MixedGroup, ChargesEveryKeyWhenAllPass) {
   const std::vector<Charge> charges = Charges(3);
   std::vector<Decision> decisions(charges.size());
