@@ -119,13 +119,17 @@ Result<Decision> Limiter::State::Do(Verb verb, const Keys& keys, const Ask& ask)
     charge.cost = ask.cost;
     charge.verb = verb;
     const Decision decision = store.Decide(charge, When(ask));
-    if (verb == Verb::kRefund || verb == Verb::kReset) waiting.Nudge();
+    if (verb == Verb::kRefund || verb == Verb::kReset) waiting.Nudge({&charge.hash, 1});
     return decision;
   }
   Question question(store, now_in_force, verb, ask.cost);
   if (auto set = question.SetKeys(keys); !set) return std::unexpected(set.error());
   const Decision decision = question.Decide(When(ask)).decision;
-  if (verb == Verb::kRefund || verb == Verb::kReset) waiting.Nudge();
+  if (verb == Verb::kRefund || verb == Verb::kReset) {
+    KeyHashes given_back;
+    for (const Charge& charge : question.charges()) given_back.emplace_back(charge.hash);
+    waiting.Nudge(given_back.span());
+  }
   return decision;
 }
 
@@ -197,11 +201,15 @@ Result<Decision> Limiter::Cancel(ReservationId reservation) {
 
 Result<Decision> Limiter::State::Settle(Action action, ReservationId reservation,
                                         std::int64_t cost) {
-  Group group{
-      .action = action, .charges = Current().in_force, .reservation = reservation, .cost = cost};
+  std::array<std::uint64_t, kMaxGroupCharges> settled;
+  Group group{.action = action,
+              .charges = Current().in_force,
+              .reservation = reservation,
+              .cost = cost,
+              .settled = settled};
   store.Decide(group, clock.Read());
   if (group.error) return std::unexpected(*group.error);
-  waiting.Nudge();
+  waiting.Nudge(std::span(settled).first(group.settled_count));
   return group.decision;
 }
 
@@ -251,12 +259,9 @@ Result<WaitId> Limiter::WaitThen(Keys keys, Duration patience, WaitDone done, co
   if (auto error = CheckDuration("patience", patience, layers.max_wait)) {
     return std::unexpected(*std::move(error));
   }
-  auto question = std::make_shared<Question>(state_->store, layers, Verb::kCheck, ask.cost);
-  if (auto set = question->SetKeys(keys); !set) return std::unexpected(set.error());
-  const Now now = state_->When(ask);
-  return layers.book_ahead
-             ? state_->WaitBooked(std::move(question), now, patience, std::move(done))
-             : state_->WaitInLine(std::move(question), now, patience, std::move(done));
+  Question question(state_->store, layers, Verb::kCheck, ask.cost);
+  if (auto set = question.SetKeys(keys); !set) return std::unexpected(set.error());
+  return state_->Begin(question, state_->When(ask), patience, std::move(done));
 }
 
 bool Limiter::CancelWait(WaitId id) { return state_->waiting.Cancel(id); }
@@ -273,7 +278,7 @@ Result<void> Limiter::SetLimit(std::string_view name, const Limit& limit) {
   }
   layer->limit = limit.Replacing(layer->limit, state_->clock.Read());
   state_->Publish(std::move(next));
-  state_->waiting.Nudge();
+  state_->waiting.NudgeAll();
   return {};
 }
 

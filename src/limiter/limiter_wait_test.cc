@@ -350,6 +350,7 @@ TEST_F(Waits, ForAPlaceDoNotOvertakeThoseInLine) {
   EXPECT_FALSE(impatient->allowed);
   EXPECT_EQ(impatient->reason, Reason::kLimited);
   EXPECT_EQ(impatient->limit, 2);
+  EXPECT_EQ(impatient->retry_after, seconds(60));  // It is known that all will be free then.
   EXPECT_EQ(answers_.size(), 0U);
 }
 

@@ -70,6 +70,9 @@ struct Group {
   // Out, if there is room for them and all enforced charges passed: what each charge would need to
   // be unbooked. Of charges on the same key the first speaks for all.
   std::span<Receipt> receipts{};
+  // Out, kCommit and kCancel, if there is room for them: the hashes of the keys that were settled.
+  std::span<std::uint64_t> settled{};
+  std::size_t settled_count = 0;
 };
 
 class Completion {

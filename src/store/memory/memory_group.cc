@@ -316,6 +316,7 @@ void MemoryStore::SettleGroup(Group& group, Now now) noexcept {
   const Instant at = timeline_.At(now);
   const std::int64_t cost = group.action == Action::kCommit ? group.cost : 0;
   group.decision = {.allowed = true, .reason = Reason::kNoRule, .cost = cost};
+  group.settled_count = 0;
   bool first = true;
   const bool found = reservations_.Take(group.reservation, at.now, [&](const Reserved& reserved) {
     const Charge* charge = InForce(reserved, group.charges);
@@ -325,6 +326,9 @@ void MemoryStore::SettleGroup(Group& group, Now now) noexcept {
         Take(limit, reserved.hash, SettlementOf(reserved, limit, cost), at).decision;
     decision.cost = cost;
     if (charge != nullptr) decision.rule = charge->rule;
+    if (group.settled_count < group.settled.size()) {
+      group.settled[group.settled_count++] = reserved.hash;
+    }
     if (reserved.shadow) return;  // Has no say.
     if (std::exchange(first, false) || IsTighter(decision, group.decision)) {
       group.decision = decision;

@@ -71,6 +71,28 @@ TEST(Receipts, SayWhatWasTakenOnceForEachKey) {
   EXPECT_EQ(under_test.Remaining("bob", overdraft), 10);
 }
 
+TEST(Settled, NamesTheKeysAsFarAsThereIsRoom) {
+  StoreUnderTest under_test;
+  const Limit limit = LimitOf("10/10s");
+  for (const std::size_t room : {0U, 1U, 5U}) {
+    const std::vector<Charge> charges{under_test.ChargeFor("ann", limit),
+                                      under_test.ChargeFor("bob", limit)};
+    std::vector<std::uint64_t> settled(room);
+    Group group{.action = Action::kCancel,
+                .reservation = under_test.Ask(charges, Action::kReserve).reservation,
+                .settled = settled};
+    under_test.store.Decide(group, under_test.clock.Read());
+    EXPECT_EQ(group.settled_count, std::min<std::size_t>(room, 2));
+    settled.resize(group.settled_count);
+    for (const std::uint64_t hash : settled) {
+      EXPECT_TRUE(hash == charges[0].hash || hash == charges[1].hash);
+    }
+    under_test.store.Decide(group, under_test.clock.Read());
+    EXPECT_TRUE(group.error);
+    EXPECT_EQ(group.settled_count, 0U);
+  }
+}
+
 TEST_F(MixedGroup, ChargesEveryKeyWhenAllPass) {
   const std::vector<Charge> charges = Charges(3);
   std::vector<Decision> decisions(charges.size());
