@@ -10,6 +10,7 @@
 // nothing; only a lease or a reservation may, until there have been as many at once before.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -181,10 +182,20 @@ class Limiter {
 
   // The same key in every layer, at a cost of 1. Cannot fail.
   Decision Check(std::string_view key) noexcept;
-  // The same without reading the clock, for those who read it once for many requests.
-  Decision Check(std::string_view key, Now now) noexcept;
+  // The same without reading the clock, for those who read it once for many requests. Takes a Now
+  // and nothing else, so that Check(key, {}) is an Ask rather than the beginning of time.
+  template <std::same_as<Now> Instant>
+  Decision Check(std::string_view key, Instant now) noexcept {
+    return CheckAt(key, now);
+  }
   Result<Decision> Check(Keys keys, const Ask& ask);
+  // Several keys. With a time, too: two texts in braces would else be taken for the beginning and
+  // the end of one.
   Result<Decision> Check(std::initializer_list<Key> keys);
+  template <std::same_as<Now> Instant>
+  Result<Decision> Check(std::initializer_list<Key> keys, Instant now) {
+    return Check(Keys(keys), Ask{.now = now});
+  }
   // Many requests, each by itself; faster than one after the other, because the memory they need
   // is fetched in parallel. `decisions` holds at least as many as `items`.
   Result<void> CheckBatch(std::span<const BatchItem> items, std::span<Decision> decisions);
@@ -243,6 +254,7 @@ class Limiter {
   friend class Lease;
   struct State;
   explicit Limiter(std::unique_ptr<State> state) noexcept;
+  Decision CheckAt(std::string_view key, Now now) noexcept;
 
   std::unique_ptr<State> state_;
 };

@@ -80,9 +80,11 @@ Result<Limiter> Limiter::Make(std::vector<Layer> layers, const LimiterOptions& o
   return Limiter(std::make_unique<State>(std::move(layers), options));
 }
 
-Decision Limiter::Check(std::string_view key) noexcept { return Check(key, state_->clock.Read()); }
+Decision Limiter::Check(std::string_view key) noexcept {
+  return CheckAt(key, state_->clock.Read());
+}
 
-Decision Limiter::Check(std::string_view key, Now now) noexcept {
+Decision Limiter::CheckAt(std::string_view key, Now now) noexcept {
   const Layers& layers = state_->Current();
   if (layers.all.size() == 1 && !layers.all[0].shadow) [[likely]] {
     return state_->store.Decide(layers.all[0].ChargeFor(state_->store, key), now);

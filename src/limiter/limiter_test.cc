@@ -3,6 +3,7 @@
 
 #include <array>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -311,6 +312,35 @@ TEST_F(Layered, KeepTheSameKeyApart) {
   EXPECT_TRUE(limiter.Check({"ann", kSkip})->allowed);
   EXPECT_FALSE(limiter.Check({"ann", kSkip})->allowed);
   EXPECT_TRUE(limiter.Check({kSkip, "ann"})->allowed);
+}
+
+// Each of these has been, or could be, taken for another: two texts for the ends of one, braces for
+// a time.
+TEST_F(Layered, UnderstandEveryFormOfACheck) {
+  const Now now = clock_.Read();
+  const std::string user = "ann";
+  static_assert(std::is_same_v<decltype(limiter_.Check({"a", "b"}, now)), Result<Decision>>);
+  static_assert(std::is_same_v<decltype(limiter_.Check({"a"}, now)), Result<Decision>>);
+  static_assert(std::is_same_v<decltype(limiter_.Check("a", now)), Decision>);
+  static_assert(std::is_same_v<decltype(limiter_.Check(user, now)), Decision>);
+  static_assert(std::is_same_v<decltype(limiter_.Check("a", {})), Result<Decision>>);
+
+  Limiter pair = Made(
+      Limiter::Make({{"one", LimitOf("9/10s")}, {"other", LimitOf("9/10s")}}, {.clock = &clock_}));
+  EXPECT_TRUE(pair.Check({"a", "b"}, now)->allowed);
+  EXPECT_TRUE(pair.Check({"a", "b"}, clock_.Read())->allowed);
+  EXPECT_TRUE(pair.Check({"a", "b"}, {})->allowed);
+  EXPECT_TRUE(pair.Check({"a", "b"}, {.cost = 1})->allowed);
+  EXPECT_TRUE(pair.Check({"a", user}, now)->allowed);
+  EXPECT_TRUE(pair.Check({"a", kSkip}, now)->allowed);
+  EXPECT_TRUE(pair.Check(Keys({"a", "b"}), {})->allowed);
+  EXPECT_TRUE(pair.Check({"a", "b"})->allowed);
+  EXPECT_EQ(pair.Peek({"a", "b"})->remaining, 1);
+  EXPECT_EQ(pair.Peek({"a", "b"}, {})->remaining, 1);
+  EXPECT_EQ(pair.Peek({kSkip, "b"}, {.now = now})->remaining, 3);
+  EXPECT_FALSE(pair.Check({"a"}, now));  // One key for two layers.
+  EXPECT_FALSE(pair.Check({}, now));
+  EXPECT_FALSE(pair.Check({}));
 }
 
 TEST_F(Layered, KeepKeysApartThatReadLikeTheirNames) {
