@@ -229,15 +229,18 @@ class Limiter {
   // --- Waiting. First come, first served, for each key. ---
 
   // Blocks until the request passes or `patience` is over; patience is at most the limit's
-  // max_wait. A bucket books ahead, so that a refusal comes at once.
+  // max_wait. A bucket books ahead, so that a refusal comes at once; so does a queue, and its delay
+  // is waited for. Not from inside a callback of WaitThen: kInvalidArgument, because the thread
+  // that runs it is the one that would end the wait.
   Result<Decision> Wait(Keys keys, Duration patience, const Ask& ask = {});
 
   // The same without blocking: `done` is called once, from a thread of the limiter's or, if there
-  // is nothing to wait for, from this one before WaitThen returns. It must not block.
+  // is nothing to wait for, from this one before WaitThen returns. It must neither block nor throw,
+  // for all others wait behind it. It may use the limiter, but not end it.
   using WaitDone = std::function<void(const Decision&)>;
   Result<WaitId> WaitThen(Keys keys, Duration patience, WaitDone done, const Ask& ask = {});
   // Stops waiting; `done` is not called any more. What was booked ahead goes back if nobody has
-  // booked behind it. False if the wait is over already.
+  // booked behind it. False if the wait is over already: `done` was called, or is running now.
   bool CancelWait(WaitId id);
 
   // --- Live change. ---

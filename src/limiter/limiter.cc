@@ -246,6 +246,10 @@ void Lease::Release() noexcept {
 // --- Waiting ---
 
 Result<Decision> Limiter::Wait(Keys keys, Duration patience, const Ask& ask) {
+  if (state_->waiting.IsServing()) {
+    return std::unexpected(
+        Invalid("Wait: never ends inside a callback of WaitThen; call WaitThen there, too"));
+  }
   // Shared: the one who answers may still be at it when the answer is read.
   const auto promise = std::make_shared<std::promise<Decision>>();
   std::future<Decision> answer = promise->get_future();
@@ -256,6 +260,7 @@ Result<Decision> Limiter::Wait(Keys keys, Duration patience, const Ask& ask) {
 }
 
 Result<WaitId> Limiter::WaitThen(Keys keys, Duration patience, WaitDone done, const Ask& ask) {
+  if (!done) return std::unexpected(Invalid("done: is empty; write what to call"));
   if (auto error = CheckCost(ask.cost)) return std::unexpected(*std::move(error));
   const Layers& layers = state_->Current();
   if (auto error = CheckDuration("patience", patience, layers.max_wait)) {

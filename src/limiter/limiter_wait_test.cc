@@ -154,6 +154,35 @@ TEST_P(EveryWait, IsNotAnsweredOnceCancelled) {
 INSTANTIATE_TEST_SUITE_P(Algorithms, EveryWait, testing::ValuesIn(EveryAlgorithm()),
                          NameOfAlgorithm());
 
+TEST_F(Waits, NeedSomethingToCall) {
+  Make("1/s burst 1");
+  const Result<WaitId> refused = limiter_->WaitThen("ann", seconds(5), nullptr);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(refused.error().message, HasSubstr("done:"));
+  EXPECT_EQ(limiter_->Peek("ann")->remaining, 1);
+}
+
+TEST_F(Waits, AreRefusedInsideACallbackWhereTheyWouldNeverEnd) {
+  Make("1/s burst 1");
+  limiter_->Check("ann");
+  auto refused = std::make_shared<std::promise<Result<Decision>>>();
+  ASSERT_TRUE(limiter_->WaitThen("ann", seconds(5), [&, refused](const Decision&) {
+    EXPECT_FALSE(limiter_->AcquireWithin("ann", seconds(5)));
+    EXPECT_TRUE(limiter_->WaitThen("ann", seconds(5), answers_.For("again")));
+    refused->set_value(limiter_->Wait("ann", seconds(5)));
+  }));
+  AdvanceAndServe(clock_, seconds(1));
+  const Result<Decision> result = refused->get_future().get();
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::kInvalidArgument);
+  AdvanceAndServe(clock_, seconds(1));
+  EXPECT_TRUE(answers_.At(0).allowed);
+  // A callback that came at once is on a thread that may wait.
+  ASSERT_TRUE(limiter_->WaitThen(
+      "bob", seconds(5), [&](const Decision&) { EXPECT_TRUE(limiter_->Wait("cat", seconds(5))); }));
+}
+
 // --- Buckets: booked ahead ---
 
 TEST_F(Waits, OnABucketAreServedInTheOrderTheyCame) {
