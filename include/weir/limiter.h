@@ -166,6 +166,13 @@ class Lease {
 // Names a wait begun by WaitThen.
 enum class WaitId : std::uint64_t {};
 
+// What became of the keys when a limit was changed.
+enum class LimitChange : std::uint8_t {
+  kNone,        // The limit was the same already.
+  kGoesOn,      // They keep what they have used.
+  kStartsAnew,  // They are fresh: what was counted means nothing under the new limit.
+};
+
 // Moving a limiter while others use it, or while reservations, leases or waits are open, is not
 // allowed.
 class Limiter {
@@ -245,10 +252,12 @@ class Limiter {
 
   // --- Live change. ---
 
-  // Replaces the limit of a layer while traffic flows; keys keep what they have used (see
-  // Limit::Replacing). The name of a limiter's only layer is "" unless it was given one.
-  // Each change keeps some hundred bytes until the limiter ends.
-  Result<void> SetLimit(std::string_view layer, const Limit& limit);
+  // Replaces the limit of a layer while traffic flows; keys keep what they have used if the two
+  // count alike (see Limit::Replacing), and the answer says whether they do. What was booked ahead
+  // beyond the new burst may be forgotten, and requests that were under way may be counted under
+  // the old limit. The name of a limiter's only layer is "" unless it was given one.
+  // Each change keeps a copy of all layers, some 400 bytes for each, until the limiter ends.
+  Result<LimitChange> SetLimit(std::string_view layer, const Limit& limit);
 
   LimiterStats Stats() const;
 

@@ -193,6 +193,11 @@ TEST_P(Allocation, IsNotDoneByChecksAfterALimitHasChanged) {
             0U);
 }
 
+TEST_P(Allocation, IsNotDoneByAChangeToTheSameLimit) {
+  const Limit same = *Limit::Make(GetParam().limit.spec());
+  EXPECT_EQ(AllocationsOf([&] { std::ignore = limiter_.SetLimit("", same); }), 0U);
+}
+
 std::vector<AlgorithmCase> WithALongZone() {
   std::vector<AlgorithmCase> cases = EveryAlgorithm();
   cases.push_back({"CalendarDay", LimitOf("10/day", {.algorithm = Algorithm::kFixedWindow,

@@ -15,10 +15,16 @@ Error Invalid(std::string message) {
   return {.code = ErrorCode::kInvalidArgument, .message = std::move(message)};
 }
 
-std::optional<Error> CheckCost(std::int64_t cost) {
-  if (cost >= 0 && cost <= kMaxCount) return std::nullopt;
-  return Invalid("cost: " + std::to_string(cost) + " is not allowed; write 0 to " +
+bool IsCost(std::int64_t cost) { return cost >= 0 && cost <= kMaxCount; }
+
+Error NoCost(std::string_view field, std::int64_t cost) {
+  return Invalid(std::string(field) + ": " + std::to_string(cost) + " is not allowed; write 0 to " +
                  std::to_string(kMaxCount));
+}
+
+std::optional<Error> CheckCost(std::int64_t cost) {
+  if (IsCost(cost)) return std::nullopt;
+  return NoCost("cost", cost);
 }
 
 std::optional<Error> CheckDuration(std::string_view field, Duration value, Duration most) {
@@ -145,29 +151,33 @@ Result<void> Limiter::CheckBatch(std::span<const BatchItem> items, std::span<Dec
     return std::unexpected(Invalid("decisions: room for " + std::to_string(decisions.size()) +
                                    "; write at least " + std::to_string(items.size())));
   }
-  for (const BatchItem& item : items) {
-    if (auto error = CheckCost(item.cost)) return std::unexpected(*std::move(error));
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (IsCost(items[i].cost)) continue;
+    return std::unexpected(NoCost("items[" + std::to_string(i) + "].cost", items[i].cost));
   }
-  const Layers& layers = state_->Current();
-  if (layers.all.size() > 1 || layers.all[0].shadow) {
+  for (std::size_t done = 0; done < items.size(); done += State::kMostAtOnce) {
+    const std::size_t count = std::min(State::kMostAtOnce, items.size() - done);
+    state_->CheckSome(items.subspan(done, count), now, decisions.subspan(done, count));
+  }
+  return {};
+}
+
+void Limiter::State::CheckSome(std::span<const BatchItem> items, Now now,
+                               std::span<Decision> decisions) noexcept {
+  const Layers& in_force = Current();
+  if (in_force.all.size() > 1 || in_force.all[0].shadow) {
     for (std::size_t i = 0; i < items.size(); ++i) {
-      Question question(state_->store, layers, Verb::kCheck, items[i].cost);
+      Question question(store, in_force, Verb::kCheck, items[i].cost);
       question.SetSameKey(items[i].key);
       decisions[i] = question.Decide(now).decision;
     }
-    return {};
+    return;
   }
-  constexpr std::size_t kAtOnce = 32;
-  std::array<Charge, kAtOnce> charges;
-  for (std::size_t done = 0; done < items.size(); done += kAtOnce) {
-    const auto batch = items.subspan(done, std::min(kAtOnce, items.size() - done));
-    for (std::size_t i = 0; i < batch.size(); ++i) {
-      charges[i] = layers.all[0].ChargeFor(state_->store, batch[i].key);
-      charges[i].cost = batch[i].cost;
-    }
-    state_->store.DecideEach(std::span(charges).first(batch.size()), now, decisions.subspan(done));
+  InlineVector<Charge, kMostAtOnce> charges;
+  for (const BatchItem& item : items) {
+    charges.emplace_back(in_force.all[0].ChargeFor(store, item.key)).cost = item.cost;
   }
-  return {};
+  store.DecideEach(charges.span(), now, decisions);
 }
 
 // --- Reservations and leases ---
@@ -275,18 +285,24 @@ bool Limiter::CancelWait(WaitId id) { return state_->waiting.Cancel(id); }
 
 // --- Live change ---
 
-Result<void> Limiter::SetLimit(std::string_view name, const Limit& limit) {
+Result<LimitChange> Limiter::SetLimit(std::string_view name, const Limit& limit) {
   const std::scoped_lock lock(state_->change);
-  auto next = std::make_unique<Layers>(state_->Current());
-  const auto layer = std::ranges::find(next->all, name, &ScopedLayer::name);
-  if (layer == next->all.end()) {
+  const Layers& current = state_->Current();
+  const auto found = std::ranges::find(current.all, name, &ScopedLayer::name);
+  if (found == current.all.end()) {
     return std::unexpected(Error{.code = ErrorCode::kNotFound,
                                  .message = "layer: none is called \"" + std::string(name) + "\""});
   }
-  layer->limit = limit.Replacing(layer->limit, state_->clock.Read());
+  if (limit.spec() == found->limit.spec()) return LimitChange::kNone;
+  auto next = std::make_unique<Layers>(current);
+  Limit& changed = next->all[static_cast<std::size_t>(found - current.all.begin())].limit;
+  changed = limit.Replacing(found->limit, state_->clock.Read());
+  // Leases need no predecessor: a concurrency limit goes on with the very same state.
+  const bool goes_on =
+      changed.predecessor() != nullptr || changed.state_salt() == found->limit.state_salt();
   state_->Publish(std::move(next));
   state_->waiting.NudgeAll();
-  return {};
+  return goes_on ? LimitChange::kGoesOn : LimitChange::kStartsAnew;
 }
 
 LimiterStats Limiter::Stats() const {

@@ -83,6 +83,10 @@ struct Limiter::State {
 
   // Any verb but those that need more than an answer.
   Result<Decision> Do(Verb verb, const Keys& keys, const Ask& ask);
+  // Part of a batch, under the limits in force when it begins: a limit that is changed meanwhile
+  // takes effect within so many.
+  static constexpr std::size_t kMostAtOnce = 32;
+  void CheckSome(std::span<const BatchItem> items, Now now, std::span<Decision> decisions) noexcept;
   Result<Decision> Settle(Action action, ReservationId reservation, std::int64_t cost);
   // Begins a wait for the question, or answers it at once.
   WaitId Begin(const Question& question, Now now, Duration patience, WaitDone done);

@@ -132,7 +132,7 @@ TEST_P(EveryLimiter, RefusesCostsOutOfRangeAndChangesNothing) {
     ExpectInvalid(limiter_.Wait("ann", seconds(1), ask), "cost", allowed);
     const std::array items{BatchItem{.key = "ann"}, BatchItem{.key = "ann", .cost = cost}};
     std::array<Decision, 2> decisions;
-    ExpectInvalid(limiter_.CheckBatch(items, decisions), "cost", allowed);
+    ExpectInvalid(limiter_.CheckBatch(items, decisions), "items[1].cost", allowed);
   }
   EXPECT_EQ(Remaining("ann"), 10);
   EXPECT_EQ(limiter_.Stats().entries, 0U);
