@@ -246,12 +246,17 @@ void MemoryStore::DecideGroup(Group& group, Now now) noexcept {
   const Instant at = timeline_.At(now);
   group.reservation = ReservationId::kNone;
   bool leases = false;
+  bool only_shadows_lease = true;
   Ticks longest_lease{0};
   for (const Charge& charge : group.charges) {
     const Limit& limit = *charge.limit;
     if (limit.predecessor() != nullptr) CarryOver(limit, charge.hash, now, at);
-    if (limit.algorithm() != Algorithm::kConcurrency || charge.verb != Verb::kCheck) continue;
-    leases = leases || charge.cost != 0;
+    const bool is_lease = limit.kind() == LimitKind::kCounted &&
+                          limit.algorithm() == Algorithm::kConcurrency &&
+                          charge.verb == Verb::kCheck && charge.cost != 0;
+    if (!is_lease) continue;
+    leases = true;
+    only_shadows_lease = only_shadows_lease && charge.shadow;
     longest_lease = std::max(longest_lease, ToTicks(limit.spec().lease));
   }
   const bool merely_asks = MerelyAsks(group);
@@ -266,7 +271,9 @@ void MemoryStore::DecideGroup(Group& group, Now now) noexcept {
   if (pass && noted) {
     const Ticks ttl = group.action == Action::kReserve ? ToTicks(group.ttl) : longest_lease;
     group.reservation = reservations_.Open(at.now + ttl, at.now);
-    if (group.reservation == ReservationId::kNone) {
+    // Shadows stop nobody: without a record, their leases end when their time is over.
+    const bool needed = group.action == Action::kReserve || !only_shadows_lease;
+    if (group.reservation == ReservationId::kNone && needed) {
       for (Decision& decision : group.decisions.first(group.charges.size())) {
         decision.allowed = false;
         decision.reason = Reason::kOverload;

@@ -93,6 +93,35 @@ TEST(Settled, NamesTheKeysAsFarAsThereIsRoom) {
   }
 }
 
+TEST(LeaseRecords, AreNotOpenedForALimitThatCountsNothing) {
+  StoreUnderTest under_test;
+  const Limit unlimited = LimitOf("unlimited", {.algorithm = Algorithm::kConcurrency});
+  const Limit bucket = LimitOf("10/10s");
+  const Decision decision =
+      under_test.Ask({under_test.ChargeFor("ann", unlimited), under_test.ChargeFor("ann", bucket)});
+  EXPECT_TRUE(decision.allowed);
+  EXPECT_EQ(decision.reservation, ReservationId::kNone);
+  EXPECT_EQ(under_test.store.Stats().reservations, 0U);
+}
+
+TEST(LeaseRecords, DenyNobodyWhenOnlyShadowsWantThemAndTheyAreUsedUp) {
+  StoreUnderTest under_test({.max_reservations = 1});
+  const Limit places = LimitOf("9 concurrent lease 10s");
+  const Limit bucket = LimitOf("10/10s");
+  std::vector<Charge> charges{under_test.ChargeFor("ann", bucket),
+                              under_test.ChargeFor("ann", places)};
+  ASSERT_TRUE(under_test.Ask(charges).allowed);
+  EXPECT_EQ(under_test.Ask(charges).reason, Reason::kOverload);
+  charges[1].shadow = true;
+  const Decision passed = under_test.Ask(charges);
+  EXPECT_TRUE(passed.allowed);
+  EXPECT_EQ(passed.reservation, ReservationId::kNone);
+  EXPECT_EQ(under_test.Remaining("ann", bucket), 8);
+  EXPECT_EQ(under_test.Ask(charges, Action::kReserve).reason, Reason::kOverload);
+  under_test.clock.Advance(seconds(10));
+  EXPECT_EQ(under_test.Remaining("ann", places), 9);
+}
+
 TEST_F(MixedGroup, ChargesEveryKeyWhenAllPass) {
   const std::vector<Charge> charges = Charges(3);
   std::vector<Decision> decisions(charges.size());
