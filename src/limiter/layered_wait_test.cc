@@ -163,6 +163,29 @@ TEST_F(PlacesBehindAQueue, GoToTheNextInLineWhenItIsCancelledThen) {
   EXPECT_TRUE(answers_.At(0).allowed);
 }
 
+// --- How long may be waited ---
+
+TEST_F(LayeredWaits, MayLastAsLongAsTheLayersAllowThatMayKeepThemWaiting) {
+  const auto limit = [](std::string_view text, Duration max_wait) {
+    return LimitOf(text, {.max_wait = max_wait});
+  };
+  const auto longest = [&](const std::vector<Layer>& layers) {
+    Make(layers);
+    for (const Duration patience : {seconds(60), seconds(30), seconds(5)}) {
+      if (limiter_->Wait("ann", patience)) return patience;
+    }
+    return Duration(0);
+  };
+  const Layer thirty{"thirty", limit("9/s", seconds(30))};
+  EXPECT_EQ(longest({thirty, {"five", limit("9/s", seconds(5))}}), seconds(5));
+  EXPECT_EQ(longest({thirty, {"five", limit("unlimited", seconds(5))}}), seconds(30));
+  EXPECT_EQ(longest({{"five", limit("deny", seconds(5))}, thirty}), seconds(30));
+  EXPECT_EQ(longest({thirty, {"five", limit("9/s", seconds(5)), /*shadow=*/true}}), seconds(30));
+  EXPECT_EQ(longest({{"five", limit("unlimited", seconds(5))}, {"sixty", LimitOf("unlimited")}}),
+            seconds(5));
+  EXPECT_EQ(longest({{"five", limit("9/s", seconds(5)), /*shadow=*/true}}), seconds(5));
+}
+
 // --- Other mixtures ---
 
 TEST_F(LayeredWaits, HoldNoPlaceWhileABucketFills) {

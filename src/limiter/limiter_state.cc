@@ -9,15 +9,27 @@
 namespace weir {
 namespace {
 
+// The shortest of those that may keep somebody waiting; of all of them if there is none.
+Duration LongestWait(const std::vector<ScopedLayer>& layers) noexcept {
+  const auto shortest = [&](auto&& counts) {
+    Duration wait = Duration::max();
+    for (const ScopedLayer& layer : layers) {
+      if (counts(layer)) wait = std::min(wait, layer.limit.spec().max_wait);
+    }
+    return wait;
+  };
+  const Duration wait = shortest([](const ScopedLayer& layer) {
+    return !layer.shadow && layer.limit.kind() == LimitKind::kCounted;
+  });
+  return wait != Duration::max() ? wait : shortest([](const ScopedLayer&) { return true; });
+}
+
 void WorkOut(Layers& layers) {
   layers.in_force.clear();
   for (const ScopedLayer& layer : layers.all) {
     layers.in_force.push_back({.rule = layer.name, .limit = &layer.limit});
   }
-  layers.max_wait = layers.all[0].limit.spec().max_wait;
-  for (const ScopedLayer& layer : layers.all) {
-    layers.max_wait = std::min(layers.max_wait, layer.limit.spec().max_wait);
-  }
+  layers.max_wait = LongestWait(layers.all);
 }
 
 MemoryStoreOptions StoreOptions(const LimiterOptions& options) {

@@ -31,7 +31,7 @@ struct ScopedLayer {
 struct Layers {
   std::vector<ScopedLayer> all;
   std::vector<Charge> in_force;  // Each limit by its rule, for settling.
-  Duration max_wait{0};          // The shortest of the layers'.
+  Duration max_wait{0};          // The longest that anybody may wait.
 };
 
 inline bool IsPlaces(const Limit& limit) noexcept {
