@@ -119,7 +119,7 @@ class Limiter;
 
 // What Reserve took, to be settled once the real cost is known. Dropping the handle leaves the
 // charge as it is; so does not settling it within its time to live.
-class Reservation {
+class [[nodiscard]] Reservation {
  public:
   Reservation(Reservation&& other) noexcept;
   Reservation& operator=(Reservation&& other) noexcept;
@@ -144,7 +144,7 @@ class Reservation {
 
 // A place under a concurrency limit, given back when it goes out of scope. Should its holder die
 // without that, it ends by itself after the limit's lease.
-class Lease {
+class [[nodiscard]] Lease {
  public:
   Lease(Lease&& other) noexcept;
   Lease& operator=(Lease&& other) noexcept;
@@ -177,9 +177,11 @@ enum class LimitChange : std::uint8_t {
 // allowed.
 class Limiter {
  public:
-  static Result<Limiter> Make(std::string_view limit, const LimiterOptions& options = {});
-  static Result<Limiter> Make(const Limit& limit, const LimiterOptions& options = {});
-  static Result<Limiter> Make(std::vector<Layer> layers, const LimiterOptions& options = {});
+  [[nodiscard]] static Result<Limiter> Make(std::string_view limit,
+                                            const LimiterOptions& options = {});
+  [[nodiscard]] static Result<Limiter> Make(const Limit& limit, const LimiterOptions& options = {});
+  [[nodiscard]] static Result<Limiter> Make(std::vector<Layer> layers,
+                                            const LimiterOptions& options = {});
 
   Limiter(Limiter&&) noexcept;
   Limiter& operator=(Limiter&&) noexcept;
@@ -205,13 +207,15 @@ class Limiter {
   }
   // Many requests, each by itself; faster than one after the other, because the memory they need
   // is fetched in parallel. `decisions` holds at least as many as `items`.
-  Result<void> CheckBatch(std::span<const BatchItem> items, std::span<Decision> decisions);
-  Result<void> CheckBatch(std::span<const BatchItem> items, std::span<Decision> decisions, Now now);
+  [[nodiscard]] Result<void> CheckBatch(std::span<const BatchItem> items,
+                                        std::span<Decision> decisions);
+  [[nodiscard]] Result<void> CheckBatch(std::span<const BatchItem> items,
+                                        std::span<Decision> decisions, Now now);
 
   // --- The other verbs. ---
 
   // What Check would say; takes nothing.
-  Result<Decision> Peek(Keys keys, const Ask& ask = {});
+  [[nodiscard]] Result<Decision> Peek(Keys keys, const Ask& ask = {});
   // Gives `cost` back, what is oldest first, never beyond fresh. To give back exactly what a
   // certain request took, Reserve it and Cancel.
   Result<Decision> Refund(Keys keys, const Ask& ask = {});
@@ -221,16 +225,16 @@ class Limiter {
   Result<Decision> Reset(Keys keys, const Ask& ask = {});
 
   // Takes an estimate now, to be settled when the real cost is known.
-  Result<Reservation> Reserve(Keys keys, const Ask& ask = {},
-                              Duration ttl = std::chrono::seconds(60));
+  [[nodiscard]] Result<Reservation> Reserve(Keys keys, const Ask& ask = {},
+                                            Duration ttl = std::chrono::seconds(60));
   Result<Decision> Commit(ReservationId reservation, std::int64_t cost);
   Result<Decision> Cancel(ReservationId reservation);
 
   // Takes a place under a concurrency limit. Release gives it back by its id, for those who
   // cannot keep a Lease.
-  Result<Lease> Acquire(Keys keys, const Ask& ask = {});
+  [[nodiscard]] Result<Lease> Acquire(Keys keys, const Ask& ask = {});
   // The same, waiting for one as Wait does.
-  Result<Lease> AcquireWithin(Keys keys, Duration patience, const Ask& ask = {});
+  [[nodiscard]] Result<Lease> AcquireWithin(Keys keys, Duration patience, const Ask& ask = {});
   Result<Decision> Release(ReservationId lease) { return Cancel(lease); }
 
   // --- Waiting. First come, first served, for each key. ---
@@ -239,13 +243,14 @@ class Limiter {
   // max_wait. A bucket books ahead, so that a refusal comes at once; so does a queue, and its delay
   // is waited for. Not from inside a callback of WaitThen: kInvalidArgument, because the thread
   // that runs it is the one that would end the wait.
-  Result<Decision> Wait(Keys keys, Duration patience, const Ask& ask = {});
+  [[nodiscard]] Result<Decision> Wait(Keys keys, Duration patience, const Ask& ask = {});
 
   // The same without blocking: `done` is called once, from a thread of the limiter's or, if there
   // is nothing to wait for, from this one before WaitThen returns. It must neither block nor throw,
   // for all others wait behind it. It may use the limiter, but not end it.
   using WaitDone = std::function<void(const Decision&)>;
-  Result<WaitId> WaitThen(Keys keys, Duration patience, WaitDone done, const Ask& ask = {});
+  [[nodiscard]] Result<WaitId> WaitThen(Keys keys, Duration patience, WaitDone done,
+                                        const Ask& ask = {});
   // Stops waiting; `done` is not called any more. What was booked ahead goes back if nobody has
   // booked behind it. False if the wait is over already: `done` was called, or is running now.
   bool CancelWait(WaitId id);
@@ -257,7 +262,7 @@ class Limiter {
   // beyond the new burst may be forgotten, and requests that were under way may be counted under
   // the old limit. The name of a limiter's only layer is "" unless it was given one.
   // Each change keeps a copy of all layers, some 400 bytes for each, until the limiter ends.
-  Result<LimitChange> SetLimit(std::string_view layer, const Limit& limit);
+  [[nodiscard]] Result<LimitChange> SetLimit(std::string_view layer, const Limit& limit);
 
   LimiterStats Stats() const;
 
