@@ -237,7 +237,8 @@ class Limiter {
   [[nodiscard]] Result<Lease> AcquireWithin(Keys keys, Duration patience, const Ask& ask = {});
   Result<Decision> Release(ReservationId lease) { return Cancel(lease); }
 
-  // --- Waiting. First come, first served, for each key. ---
+  // --- Waiting. First come, first served, for each key; with layers, among those who ask with the
+  // same keys. ---
 
   // Blocks until the request passes or `patience` is over; patience is at most the limit's
   // max_wait. A bucket books ahead, so that a refusal comes at once; so does a queue, and its delay
