@@ -90,11 +90,11 @@ inline constexpr Duration kMaxWait = std::chrono::hours(1);
 // cheap to copy, safe to share between threads.
 class Limit {
  public:
-  static Result<Limit> Make(const LimitSpec& spec);
+  [[nodiscard]] static Result<Limit> Make(const LimitSpec& spec);
 
   // Reads "100/min burst 50", "5/30s", "20 concurrent lease 30s", "unlimited" or "deny"; everything
   // that text does not say is taken from `defaults`.
-  static Result<Limit> Parse(std::string_view text, LimitSpec defaults = {});
+  [[nodiscard]] static Result<Limit> Parse(std::string_view text, LimitSpec defaults = {});
 
   // This limit as the successor of `before`, in force from `now` on: keys that `before` already
   // counted keep what they have used (a bucket its time to full, clamped to the new capacity; a

@@ -10,6 +10,7 @@
 // nothing; only a lease or a reservation may, until there have been as many at once before.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -118,7 +119,7 @@ class Limiter;
 
 // What Reserve took, to be settled once the real cost is known. Dropping the handle leaves the
 // charge as it is; so does not settling it within its time to live.
-class Reservation {
+class [[nodiscard]] Reservation {
  public:
   Reservation(Reservation&& other) noexcept;
   Reservation& operator=(Reservation&& other) noexcept;
@@ -143,7 +144,7 @@ class Reservation {
 
 // A place under a concurrency limit, given back when it goes out of scope. Should its holder die
 // without that, it ends by itself after the limit's lease.
-class Lease {
+class [[nodiscard]] Lease {
  public:
   Lease(Lease&& other) noexcept;
   Lease& operator=(Lease&& other) noexcept;
@@ -165,13 +166,22 @@ class Lease {
 // Names a wait begun by WaitThen.
 enum class WaitId : std::uint64_t {};
 
+// What became of the keys when a limit was changed.
+enum class LimitChange : std::uint8_t {
+  kNone,        // The limit was the same already.
+  kGoesOn,      // They keep what they have used.
+  kStartsAnew,  // They are fresh: what was counted means nothing under the new limit.
+};
+
 // Moving a limiter while others use it, or while reservations, leases or waits are open, is not
 // allowed.
 class Limiter {
  public:
-  static Result<Limiter> Make(std::string_view limit, const LimiterOptions& options = {});
-  static Result<Limiter> Make(const Limit& limit, const LimiterOptions& options = {});
-  static Result<Limiter> Make(std::vector<Layer> layers, const LimiterOptions& options = {});
+  [[nodiscard]] static Result<Limiter> Make(std::string_view limit,
+                                            const LimiterOptions& options = {});
+  [[nodiscard]] static Result<Limiter> Make(const Limit& limit, const LimiterOptions& options = {});
+  [[nodiscard]] static Result<Limiter> Make(std::vector<Layer> layers,
+                                            const LimiterOptions& options = {});
 
   Limiter(Limiter&&) noexcept;
   Limiter& operator=(Limiter&&) noexcept;
@@ -181,19 +191,31 @@ class Limiter {
 
   // The same key in every layer, at a cost of 1. Cannot fail.
   Decision Check(std::string_view key) noexcept;
-  // The same without reading the clock, for those who read it once for many requests.
-  Decision Check(std::string_view key, Now now) noexcept;
+  // The same without reading the clock, for those who read it once for many requests. Takes a Now
+  // and nothing else, so that Check(key, {}) is an Ask rather than the beginning of time.
+  template <std::same_as<Now> Instant>
+  Decision Check(std::string_view key, Instant now) noexcept {
+    return CheckAt(key, now);
+  }
   Result<Decision> Check(Keys keys, const Ask& ask);
+  // Several keys. With a time, too: two texts in braces would else be taken for the beginning and
+  // the end of one.
   Result<Decision> Check(std::initializer_list<Key> keys);
+  template <std::same_as<Now> Instant>
+  Result<Decision> Check(std::initializer_list<Key> keys, Instant now) {
+    return Check(Keys(keys), Ask{.now = now});
+  }
   // Many requests, each by itself; faster than one after the other, because the memory they need
   // is fetched in parallel. `decisions` holds at least as many as `items`.
-  Result<void> CheckBatch(std::span<const BatchItem> items, std::span<Decision> decisions);
-  Result<void> CheckBatch(std::span<const BatchItem> items, std::span<Decision> decisions, Now now);
+  [[nodiscard]] Result<void> CheckBatch(std::span<const BatchItem> items,
+                                        std::span<Decision> decisions);
+  [[nodiscard]] Result<void> CheckBatch(std::span<const BatchItem> items,
+                                        std::span<Decision> decisions, Now now);
 
   // --- The other verbs. ---
 
   // What Check would say; takes nothing.
-  Result<Decision> Peek(Keys keys, const Ask& ask = {});
+  [[nodiscard]] Result<Decision> Peek(Keys keys, const Ask& ask = {});
   // Gives `cost` back, what is oldest first, never beyond fresh. To give back exactly what a
   // certain request took, Reserve it and Cancel.
   Result<Decision> Refund(Keys keys, const Ask& ask = {});
@@ -203,38 +225,45 @@ class Limiter {
   Result<Decision> Reset(Keys keys, const Ask& ask = {});
 
   // Takes an estimate now, to be settled when the real cost is known.
-  Result<Reservation> Reserve(Keys keys, const Ask& ask = {},
-                              Duration ttl = std::chrono::seconds(60));
+  [[nodiscard]] Result<Reservation> Reserve(Keys keys, const Ask& ask = {},
+                                            Duration ttl = std::chrono::seconds(60));
   Result<Decision> Commit(ReservationId reservation, std::int64_t cost);
   Result<Decision> Cancel(ReservationId reservation);
 
   // Takes a place under a concurrency limit. Release gives it back by its id, for those who
   // cannot keep a Lease.
-  Result<Lease> Acquire(Keys keys, const Ask& ask = {});
+  [[nodiscard]] Result<Lease> Acquire(Keys keys, const Ask& ask = {});
   // The same, waiting for one as Wait does.
-  Result<Lease> AcquireWithin(Keys keys, Duration patience, const Ask& ask = {});
+  [[nodiscard]] Result<Lease> AcquireWithin(Keys keys, Duration patience, const Ask& ask = {});
   Result<Decision> Release(ReservationId lease) { return Cancel(lease); }
 
-  // --- Waiting. First come, first served, for each key. ---
+  // --- Waiting. First come, first served, for each key; with layers, among those who ask with the
+  // same keys. ---
 
   // Blocks until the request passes or `patience` is over; patience is at most the limit's
-  // max_wait. A bucket books ahead, so that a refusal comes at once.
-  Result<Decision> Wait(Keys keys, Duration patience, const Ask& ask = {});
+  // max_wait. A bucket books ahead, so that a refusal comes at once; so does a queue, and its delay
+  // is waited for. Not from inside a callback of WaitThen: kInvalidArgument, because the thread
+  // that runs it is the one that would end the wait.
+  [[nodiscard]] Result<Decision> Wait(Keys keys, Duration patience, const Ask& ask = {});
 
   // The same without blocking: `done` is called once, from a thread of the limiter's or, if there
-  // is nothing to wait for, from this one before WaitThen returns. It must not block.
+  // is nothing to wait for, from this one before WaitThen returns. It must neither block nor throw,
+  // for all others wait behind it. It may use the limiter, but not end it.
   using WaitDone = std::function<void(const Decision&)>;
-  Result<WaitId> WaitThen(Keys keys, Duration patience, WaitDone done, const Ask& ask = {});
+  [[nodiscard]] Result<WaitId> WaitThen(Keys keys, Duration patience, WaitDone done,
+                                        const Ask& ask = {});
   // Stops waiting; `done` is not called any more. What was booked ahead goes back if nobody has
-  // booked behind it. False if the wait is over already.
+  // booked behind it. False if the wait is over already: `done` was called, or is running now.
   bool CancelWait(WaitId id);
 
   // --- Live change. ---
 
-  // Replaces the limit of a layer while traffic flows; keys keep what they have used (see
-  // Limit::Replacing). The name of a limiter's only layer is "" unless it was given one.
-  // Each change keeps some hundred bytes until the limiter ends.
-  Result<void> SetLimit(std::string_view layer, const Limit& limit);
+  // Replaces the limit of a layer while traffic flows; keys keep what they have used if the two
+  // count alike (see Limit::Replacing), and the answer says whether they do. What was booked ahead
+  // beyond the new burst may be forgotten, and requests that were under way may be counted under
+  // the old limit. The name of a limiter's only layer is "" unless it was given one.
+  // Each change keeps a copy of all layers, some 400 bytes for each, until the limiter ends.
+  [[nodiscard]] Result<LimitChange> SetLimit(std::string_view layer, const Limit& limit);
 
   LimiterStats Stats() const;
 
@@ -243,6 +272,7 @@ class Limiter {
   friend class Lease;
   struct State;
   explicit Limiter(std::unique_ptr<State> state) noexcept;
+  Decision CheckAt(std::string_view key, Now now) noexcept;
 
   std::unique_ptr<State> state_;
 };

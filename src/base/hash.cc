@@ -12,6 +12,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/mix.h"
+
 namespace weir {
 namespace {
 
@@ -28,11 +30,9 @@ void FillRandomly(std::span<unsigned char> bytes) {
 
 // splitmix64: spreads a seed over as many words as are asked for.
 std::uint64_t NextWord(std::uint64_t& state) noexcept {
+  const std::uint64_t word = Mix(state);
   state += 0x9e3779b97f4a7c15;
-  std::uint64_t word = state;
-  word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9;
-  word = (word ^ (word >> 27)) * 0x94d049bb133111eb;
-  return word ^ (word >> 31);
+  return word;
 }
 
 std::uint64_t WordAt(const void* bytes) noexcept {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/mix.h"
 #include "base/ticks.h"
 #include "limit/calendar.h"
 #include "limit/limit_check.h"
@@ -39,11 +40,7 @@ Duration LongestWindow(CalendarPeriod period) noexcept {
 class SaltMixer {
  public:
   SaltMixer& Add(std::uint64_t value) noexcept {
-    // The finisher of splitmix64.
-    state_ = (state_ ^ value) + 0x9e3779b97f4a7c15;
-    state_ = (state_ ^ (state_ >> 30)) * 0xbf58476d1ce4e5b9;
-    state_ = (state_ ^ (state_ >> 27)) * 0x94d049bb133111eb;
-    state_ ^= state_ >> 31;
+    state_ = Mix(state_ ^ value);
     return *this;
   }
   std::uint64_t Salt() const noexcept { return state_; }

@@ -1,6 +1,9 @@
-// That a limiter allocates nothing while it decides: the C++ heap is replaced by one that counts.
+// That a limiter allocates nothing while it decides, and little for one who waits: the C++ heap is
+// replaced by one that counts.
 //
 // Sanitizers bring a heap of their own, which must not be replaced; there every test is skipped.
+#include <malloc.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdlib>
@@ -26,17 +29,24 @@
 namespace {
 
 thread_local std::size_t allocations = 0;
+thread_local std::size_t held_bytes = 0;  // Wraps if this thread frees what another allocated.
 
 #ifndef WEIR_SANITIZER_HEAP
 void* Allocate(std::size_t size, std::size_t alignment) noexcept {
   ++allocations;
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
-  return std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
+  void* memory = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
+  held_bytes += malloc_usable_size(memory);
+  return memory;
 }
 void* AllocateOrEnd(std::size_t size, std::size_t alignment) noexcept {
   void* memory = Allocate(size, alignment);
   if (memory == nullptr) std::abort();
   return memory;
+}
+void Free(void* memory) noexcept {
+  held_bytes -= malloc_usable_size(memory);
+  std::free(memory);
 }
 constexpr std::size_t kUsual = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
 #endif
@@ -58,16 +68,16 @@ void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
 void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
   return Allocate(size, kUsual);
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
-void operator delete[](void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept { Free(memory); }
+void operator delete[](void* memory) noexcept { Free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { Free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { Free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { Free(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { Free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { Free(memory); }
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { Free(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { Free(memory); }
+void operator delete[](void* memory, const std::nothrow_t&) noexcept { Free(memory); }
 #endif
 
 namespace weir {
@@ -183,6 +193,11 @@ TEST_P(Allocation, IsNotDoneByChecksAfterALimitHasChanged) {
             0U);
 }
 
+TEST_P(Allocation, IsNotDoneByAChangeToTheSameLimit) {
+  const Limit same = *Limit::Make(GetParam().limit.spec());
+  EXPECT_EQ(AllocationsOf([&] { std::ignore = limiter_.SetLimit("", same); }), 0U);
+}
+
 std::vector<AlgorithmCase> WithALongZone() {
   std::vector<AlgorithmCase> cases = EveryAlgorithm();
   cases.push_back({"CalendarDay", LimitOf("10/day", {.algorithm = Algorithm::kFixedWindow,
@@ -200,8 +215,10 @@ class OtherAllocation : public testing::Test {
 #ifdef WEIR_SANITIZER_HEAP
     GTEST_SKIP() << "the sanitizer's own heap must not be replaced";
 #endif
+    for (int i = 0; i < 1'000; ++i) keys_.push_back("key " + std::to_string(i));
   }
   ManualClock clock_;
+  std::vector<std::string> keys_;
 };
 
 TEST_F(OtherAllocation, IsNotDoneByALayeredCheck) {
@@ -239,6 +256,25 @@ TEST_F(OtherAllocation, IsNotDoneByLeasesOnceTheirRecordsAreThere) {
               for (int i = 0; i < 100; ++i) take_and_release();
             }),
             0U);
+}
+
+// What the documents say: some 600 bytes, and 100 for each further layer.
+TEST_F(OtherAllocation, OfAWaiterIsSmall) {
+  constexpr std::size_t kWaiters = 1'000;
+  for (const char* limit : {"1 concurrent lease 1min", "1/s burst 1"}) {
+    for (const std::size_t layers : {1U, 4U}) {
+      std::vector<Layer> all;
+      for (std::size_t i = 0; i < layers; ++i) all.push_back({std::to_string(i), LimitOf(limit)});
+      Limiter limiter = *Limiter::Make(all, {.clock = &clock_});
+      for (std::size_t i = 0; i < kWaiters; ++i) limiter.Check(keys_[i]);
+      const std::size_t before = held_bytes;
+      for (std::size_t i = 0; i < kWaiters; ++i) {
+        std::ignore = limiter.WaitThen(keys_[i], seconds(50), [](const Decision&) {});
+      }
+      EXPECT_EQ(limiter.Stats().waiters, kWaiters);
+      EXPECT_LE((held_bytes - before) / kWaiters, 500 + 100 * layers) << limit << " " << layers;
+    }
+  }
 }
 
 }  // namespace

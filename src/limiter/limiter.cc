@@ -15,10 +15,16 @@ Error Invalid(std::string message) {
   return {.code = ErrorCode::kInvalidArgument, .message = std::move(message)};
 }
 
-std::optional<Error> CheckCost(std::int64_t cost) {
-  if (cost >= 0 && cost <= kMaxCount) return std::nullopt;
-  return Invalid("cost: " + std::to_string(cost) + " is not allowed; write 0 to " +
+bool IsCost(std::int64_t cost) { return cost >= 0 && cost <= kMaxCount; }
+
+Error NoCost(std::string_view field, std::int64_t cost) {
+  return Invalid(std::string(field) + ": " + std::to_string(cost) + " is not allowed; write 0 to " +
                  std::to_string(kMaxCount));
+}
+
+std::optional<Error> CheckCost(std::int64_t cost) {
+  if (IsCost(cost)) return std::nullopt;
+  return NoCost("cost", cost);
 }
 
 std::optional<Error> CheckDuration(std::string_view field, Duration value, Duration most) {
@@ -80,9 +86,11 @@ Result<Limiter> Limiter::Make(std::vector<Layer> layers, const LimiterOptions& o
   return Limiter(std::make_unique<State>(std::move(layers), options));
 }
 
-Decision Limiter::Check(std::string_view key) noexcept { return Check(key, state_->clock.Read()); }
+Decision Limiter::Check(std::string_view key) noexcept {
+  return CheckAt(key, state_->clock.Read());
+}
 
-Decision Limiter::Check(std::string_view key, Now now) noexcept {
+Decision Limiter::CheckAt(std::string_view key, Now now) noexcept {
   const Layers& layers = state_->Current();
   if (layers.only == nullptr) return state_->CheckAll(layers, key, now);
   return state_->store.CheckOne(*layers.only, state_->store.Hash(key) ^ layers.only->scope, now);
@@ -122,13 +130,17 @@ Result<Decision> Limiter::State::Do(Verb verb, const Keys& keys, const Ask& ask)
     charge.cost = ask.cost;
     charge.verb = verb;
     const Decision decision = store.Decide(charge, When(ask));
-    if (verb == Verb::kRefund || verb == Verb::kReset) waiting.Nudge();
+    if (verb == Verb::kRefund || verb == Verb::kReset) waiting.Nudge({&charge.hash, 1});
     return decision;
   }
   Question question(store, now_in_force, verb, ask.cost);
   if (auto set = question.SetKeys(keys); !set) return std::unexpected(set.error());
   const Decision decision = question.Decide(When(ask)).decision;
-  if (verb == Verb::kRefund || verb == Verb::kReset) waiting.Nudge();
+  if (verb == Verb::kRefund || verb == Verb::kReset) {
+    KeyHashes given_back;
+    for (const Charge& charge : question.charges()) given_back.emplace_back(charge.hash);
+    waiting.Nudge(given_back.span());
+  }
   return decision;
 }
 
@@ -142,29 +154,33 @@ Result<void> Limiter::CheckBatch(std::span<const BatchItem> items, std::span<Dec
     return std::unexpected(Invalid("decisions: room for " + std::to_string(decisions.size()) +
                                    "; write at least " + std::to_string(items.size())));
   }
-  for (const BatchItem& item : items) {
-    if (auto error = CheckCost(item.cost)) return std::unexpected(*std::move(error));
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (IsCost(items[i].cost)) continue;
+    return std::unexpected(NoCost("items[" + std::to_string(i) + "].cost", items[i].cost));
   }
-  const Layers& layers = state_->Current();
-  if (layers.all.size() > 1 || layers.all[0].shadow) {
+  for (std::size_t done = 0; done < items.size(); done += State::kMostAtOnce) {
+    const std::size_t count = std::min(State::kMostAtOnce, items.size() - done);
+    state_->CheckSome(items.subspan(done, count), now, decisions.subspan(done, count));
+  }
+  return {};
+}
+
+void Limiter::State::CheckSome(std::span<const BatchItem> items, Now now,
+                               std::span<Decision> decisions) noexcept {
+  const Layers& in_force = Current();
+  if (in_force.all.size() > 1 || in_force.all[0].shadow) {
     for (std::size_t i = 0; i < items.size(); ++i) {
-      Question question(state_->store, layers, Verb::kCheck, items[i].cost);
+      Question question(store, in_force, Verb::kCheck, items[i].cost);
       question.SetSameKey(items[i].key);
       decisions[i] = question.Decide(now).decision;
     }
-    return {};
+    return;
   }
-  constexpr std::size_t kAtOnce = 32;
-  std::array<Charge, kAtOnce> charges;
-  for (std::size_t done = 0; done < items.size(); done += kAtOnce) {
-    const auto batch = items.subspan(done, std::min(kAtOnce, items.size() - done));
-    for (std::size_t i = 0; i < batch.size(); ++i) {
-      charges[i] = layers.all[0].ChargeFor(state_->store, batch[i].key);
-      charges[i].cost = batch[i].cost;
-    }
-    state_->store.DecideEach(std::span(charges).first(batch.size()), now, decisions.subspan(done));
+  InlineVector<Charge, kMostAtOnce> charges;
+  for (const BatchItem& item : items) {
+    charges.emplace_back(in_force.all[0].ChargeFor(store, item.key)).cost = item.cost;
   }
-  return {};
+  store.DecideEach(charges.span(), now, decisions);
 }
 
 // --- Reservations and leases ---
@@ -200,11 +216,15 @@ Result<Decision> Limiter::Cancel(ReservationId reservation) {
 
 Result<Decision> Limiter::State::Settle(Action action, ReservationId reservation,
                                         std::int64_t cost) {
-  Group group{
-      .action = action, .charges = Current().in_force, .reservation = reservation, .cost = cost};
+  std::array<std::uint64_t, kMaxGroupCharges> settled;
+  Group group{.action = action,
+              .charges = Current().in_force,
+              .reservation = reservation,
+              .cost = cost,
+              .settled = settled};
   store.Decide(group, clock.Read());
   if (group.error) return std::unexpected(*group.error);
-  waiting.Nudge();
+  waiting.Nudge(std::span(settled).first(group.settled_count));
   return group.decision;
 }
 
@@ -239,6 +259,10 @@ void Lease::Release() noexcept {
 // --- Waiting ---
 
 Result<Decision> Limiter::Wait(Keys keys, Duration patience, const Ask& ask) {
+  if (state_->waiting.IsServing()) {
+    return std::unexpected(
+        Invalid("Wait: never ends inside a callback of WaitThen; call WaitThen there, too"));
+  }
   // Shared: the one who answers may still be at it when the answer is read.
   const auto promise = std::make_shared<std::promise<Decision>>();
   std::future<Decision> answer = promise->get_future();
@@ -249,35 +273,39 @@ Result<Decision> Limiter::Wait(Keys keys, Duration patience, const Ask& ask) {
 }
 
 Result<WaitId> Limiter::WaitThen(Keys keys, Duration patience, WaitDone done, const Ask& ask) {
+  if (!done) return std::unexpected(Invalid("done: is empty; write what to call"));
   if (auto error = CheckCost(ask.cost)) return std::unexpected(*std::move(error));
   const Layers& layers = state_->Current();
   if (auto error = CheckDuration("patience", patience, layers.max_wait)) {
     return std::unexpected(*std::move(error));
   }
-  auto question = std::make_shared<Question>(state_->store, layers, Verb::kCheck, ask.cost);
-  if (auto set = question->SetKeys(keys); !set) return std::unexpected(set.error());
-  const Now now = state_->When(ask);
-  return layers.book_ahead
-             ? state_->WaitBooked(std::move(question), now, patience, std::move(done))
-             : state_->WaitInLine(std::move(question), now, patience, std::move(done));
+  Question question(state_->store, layers, Verb::kCheck, ask.cost);
+  if (auto set = question.SetKeys(keys); !set) return std::unexpected(set.error());
+  return state_->Begin(question, state_->When(ask), patience, std::move(done));
 }
 
 bool Limiter::CancelWait(WaitId id) { return state_->waiting.Cancel(id); }
 
 // --- Live change ---
 
-Result<void> Limiter::SetLimit(std::string_view name, const Limit& limit) {
+Result<LimitChange> Limiter::SetLimit(std::string_view name, const Limit& limit) {
   const std::scoped_lock lock(state_->change);
-  auto next = std::make_unique<Layers>(state_->Current());
-  const auto layer = std::ranges::find(next->all, name, &ScopedLayer::name);
-  if (layer == next->all.end()) {
+  const Layers& current = state_->Current();
+  const auto found = std::ranges::find(current.all, name, &ScopedLayer::name);
+  if (found == current.all.end()) {
     return std::unexpected(Error{.code = ErrorCode::kNotFound,
                                  .message = "layer: none is called \"" + std::string(name) + "\""});
   }
-  layer->limit = limit.Replacing(layer->limit, state_->clock.Read());
+  if (limit.spec() == found->limit.spec()) return LimitChange::kNone;
+  auto next = std::make_unique<Layers>(current);
+  Limit& changed = next->all[static_cast<std::size_t>(found - current.all.begin())].limit;
+  changed = limit.Replacing(found->limit, state_->clock.Read());
+  // Leases need no predecessor: a concurrency limit goes on with the very same state.
+  const bool goes_on =
+      changed.predecessor() != nullptr || changed.state_salt() == found->limit.state_salt();
   state_->Publish(std::move(next));
-  state_->waiting.Nudge();
-  return {};
+  state_->waiting.NudgeAll();
+  return goes_on ? LimitChange::kGoesOn : LimitChange::kStartsAnew;
 }
 
 LimiterStats Limiter::Stats() const {

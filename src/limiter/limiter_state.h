@@ -30,11 +30,52 @@ struct Layers {
   std::vector<ScopedLayer> all;
   const ScopedLayer* only = nullptr;  // The layer, if it is the only one and enforced.
   std::vector<Charge> in_force;       // Each limit by its rule, for settling.
-  bool book_ahead = true;             // Every layer is a bucket, so that a wait can be booked.
-  Duration max_wait{0};               // The shortest of the layers'.
+  Duration max_wait{0};               // The longest that anybody may wait.
 };
 
-class Question;
+inline bool IsPlaces(const Limit& limit) noexcept {
+  return limit.kind() == LimitKind::kCounted && limit.algorithm() == Algorithm::kConcurrency;
+}
+
+// The identities of some keys.
+using KeyHashes = InlineVector<std::uint64_t, kMaxGroupCharges>;
+
+// One request as a group of charges, kept in place.
+class Question {
+ public:
+  Question(MemoryStore& store, const Layers& layers, Verb verb, std::int64_t cost) noexcept
+      : store_(store), layers_(layers), verb_(verb), cost_(cost) {}
+
+  // An error if the keys do not fit the layers.
+  Result<void> SetKeys(const Keys& keys);
+  void SetSameKey(std::string_view key) noexcept;
+  // One key of one layer, by its identity there.
+  Charge& Add(std::uint8_t layer, std::uint64_t hash) noexcept;
+
+  // How long to wait at most, by booking ahead. Next to a place under a concurrency limit only a
+  // queue books, which admits nobody otherwise: a place that is held while a bucket fills is of
+  // use to nobody.
+  void SetWait(Duration wait) noexcept;
+  // True if every limit that may stop the request can be booked ahead.
+  bool BooksAhead() const noexcept;
+
+  Group& Decide(Now now, Action action = Action::kDecide, Duration ttl = Duration(0)) noexcept;
+
+  std::int64_t cost() const noexcept { return cost_; }
+  std::span<const Charge> charges() const noexcept { return {charges_.begin(), charges_.size()}; }
+  std::uint8_t layer_of(std::size_t charge) const noexcept { return layer_of_[charge]; }
+
+ private:
+  MemoryStore& store_;
+  const Layers& layers_;
+  Verb verb_;
+  std::int64_t cost_;
+  InlineVector<Charge, kMaxGroupCharges> charges_;
+  InlineVector<Decision, kMaxGroupCharges> decisions_;
+  InlineVector<Receipt, kMaxGroupCharges> receipts_;
+  InlineVector<std::uint8_t, kMaxGroupCharges> layer_of_;  // By charge.
+  Group group_;
+};
 
 struct Limiter::State {
   State(std::vector<Layer> layers, const LimiterOptions& options);
@@ -43,16 +84,19 @@ struct Limiter::State {
   Decision CheckAll(const Layers& all, std::string_view key, Now now) noexcept;
   // Any verb but those that need more than an answer.
   Result<Decision> Do(Verb verb, const Keys& keys, const Ask& ask);
+  // Part of a batch, under the limits in force when it begins: a limit that is changed meanwhile
+  // takes effect within so many.
+  static constexpr std::size_t kMostAtOnce = 32;
+  void CheckSome(std::span<const BatchItem> items, Now now, std::span<Decision> decisions) noexcept;
   Result<Decision> Settle(Action action, ReservationId reservation, std::int64_t cost);
-  // Begin a wait for the question, or answer it at once.
-  Result<WaitId> WaitBooked(std::shared_ptr<Question> question, Now now, Duration patience,
-                            WaitDone done);
-  Result<WaitId> WaitInLine(std::shared_ptr<Question> question, Now now, Duration patience,
-                            WaitDone done);
+  // Begins a wait for the question, or answers it at once.
+  WaitId Begin(const Question& question, Now now, Duration patience, WaitDone done);
   Now When(const Ask& ask) const noexcept { return ask.now ? *ask.now : clock.Read(); }
 
   const Layers& Current() const noexcept { return *layers.load(std::memory_order_acquire); }
   void Publish(std::unique_ptr<Layers> next);
+
+  class PatientRequest;
 
   Clock& clock;
   MemoryStore store;
@@ -61,40 +105,6 @@ struct Limiter::State {
   // Layers once published stay: a reader that took them up needs no lock and no count.
   std::vector<std::unique_ptr<const Layers>> published;
   Waiting waiting;
-};
-
-// One request as a group of charges, kept in place.
-class Question {
- public:
-  Question(MemoryStore& store, const Layers& layers, Verb verb, std::int64_t cost) noexcept
-      : store_(store), layers_(&layers), verb_(verb), cost_(cost) {}
-
-  // An error if the keys do not fit the layers.
-  Result<void> SetKeys(const Keys& keys);
-  void SetSameKey(std::string_view key) noexcept;
-  void SetWait(Duration wait) noexcept;
-  void SetVerb(Verb verb) noexcept;
-  // Asks under the limits of `layers` from now on, the same layers at a later moment.
-  void Follow(const Layers& layers) noexcept;
-  // Gives back what the last Decide booked, from now on.
-  void Unbook() noexcept;
-
-  Group& Decide(Now now, Action action = Action::kDecide, Duration ttl = Duration(0)) noexcept;
-  // Sets this key tuple apart from others.
-  std::uint64_t Line() const noexcept;
-
- private:
-  void Add(const ScopedLayer& layer, std::string_view key, std::uint64_t hash) noexcept;
-
-  MemoryStore& store_;
-  const Layers* layers_;
-  Verb verb_;
-  std::int64_t cost_;
-  InlineVector<Charge, kMaxGroupCharges> charges_;
-  InlineVector<Decision, kMaxGroupCharges> decisions_;
-  InlineVector<Ticks, kMaxGroupCharges> receipts_;
-  InlineVector<std::uint8_t, kMaxGroupCharges> layer_of_;  // By charge.
-  Group group_;
 };
 
 }  // namespace weir

@@ -91,45 +91,55 @@ TEST_F(QuestionTest, IsDecidedAfreshEachTime) {
   EXPECT_TRUE(question.Decide(Now()).decision.allowed);
 }
 
-TEST_F(QuestionTest, CanBecomeAnotherVerb) {
-  Asked question = Ask("ann", 6);
-  question.SetVerb(Verb::kPeek);
-  EXPECT_TRUE(question.Decide(Now()).decision.allowed);
-  EXPECT_THAT(Left("ann"), testing::ElementsAre(10, 10, 10));
-}
-
-TEST_F(QuestionTest, BooksAheadAndGivesBackWhatItBooked) {
+TEST_F(QuestionTest, BooksAheadAndSaysWhatItTook) {
   Ask("ann", 10).Decide(Now());
   Asked question = Ask({"ann", kSkip, "ann"}, 2);
   question.SetWait(seconds(5));
-  EXPECT_EQ(question.Decide(Now()).decision.delay, seconds(2));
-  EXPECT_EQ(Ask({"ann", kSkip, kSkip}, 1, Verb::kPeek).Decide(Now()).decision.reset_after,
-            seconds(12));
-  question.Unbook();
-  question.Decide(Now());
-  EXPECT_EQ(Ask({"ann", kSkip, kSkip}, 1, Verb::kPeek).Decide(Now()).decision.reset_after,
-            seconds(10));
-  EXPECT_EQ(Ask({kSkip, kSkip, "ann"}, 1, Verb::kPeek).Decide(Now()).decision.reset_after,
-            seconds(10));
+  const Group& group = question.Decide(Now());
+  EXPECT_EQ(group.decision.delay, seconds(2));
+  Question back(under_test_.store, layers_, Verb::kUnbook, 0);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(group.receipts[i].charged, 2);
+    Charge& charge = back.Add(question.layer_of(i), question.charges()[i].hash);
+    charge.reserved = group.receipts[i].charged;
+    charge.receipt = group.receipts[i].at;
+  }
+  const auto reset_after = [&](const Keys& keys) {
+    return Ask(keys, 1, Verb::kPeek).Decide(Now()).decision.reset_after;
+  };
+  EXPECT_EQ(reset_after({"ann", kSkip, kSkip}), seconds(12));
+  back.Decide(Now());
+  EXPECT_EQ(reset_after({"ann", kSkip, kSkip}), seconds(10));
+  EXPECT_EQ(reset_after({kSkip, kSkip, "ann"}), seconds(10));
 }
 
-TEST_F(QuestionTest, FollowsTheLayersToTheirNewLimits) {
+TEST_F(QuestionTest, CanBeAskedAgainByLayerAndIdentity) {
   Asked question = Ask({kSkip, "ann", kSkip});
-  EXPECT_EQ(question.Decide(Now()).decision.limit, 10);
-  Layers later = layers_;
-  later.all[1].limit = LimitOf("20/10s").Replacing(layers_.all[1].limit, Now());
-  question.Follow(later);
-  const Decision decision = question.Decide(Now()).decision;
-  EXPECT_EQ(decision.limit, 20);
-  EXPECT_EQ(decision.remaining, 17);  // One of ten is two of twenty.
+  Question again(under_test_.store, layers_, Verb::kCheck, 4);
+  again.Add(question.layer_of(0), question.charges()[0].hash);
+  EXPECT_EQ(again.Decide(Now()).decision.rule, "two");
+  EXPECT_THAT(Left("ann"), testing::ElementsAre(10, 6, 10));
 }
 
-TEST_F(QuestionTest, StandsInALineWithItsLikes) {
-  EXPECT_EQ(Ask("ann", 1).Line(), Ask("ann", 5).Line());
-  EXPECT_EQ(Ask("ann").Line(), Ask({"ann", "ann", "ann"}).Line());
-  EXPECT_NE(Ask("ann").Line(), Ask("bob").Line());
-  EXPECT_NE(Ask({"a", "b", kSkip}).Line(), Ask({"b", "a", kSkip}).Line());
-  EXPECT_NE(Ask({"a", kSkip, kSkip}).Line(), Ask({kSkip, "a", kSkip}).Line());
+TEST_F(QuestionTest, BooksAheadIfAllThatMayStopItAreBuckets) {
+  layers_.all[1].limit = LimitOf("10/10s", {.algorithm = Algorithm::kSlidingLog});
+  layers_.all[2].limit = LimitOf("unlimited", {.algorithm = Algorithm::kConcurrency});
+  EXPECT_FALSE(Ask("ann").BooksAhead());
+  EXPECT_TRUE(Ask({"ann", kSkip, "ann"}).BooksAhead());
+  layers_.all[1].shadow = true;
+  EXPECT_TRUE(Ask("ann").BooksAhead());
+}
+
+TEST_F(QuestionTest, NextToAPlaceOnlyAQueueBooksAhead) {
+  layers_.all[1].limit = LimitOf("10/10s", {.algorithm = Algorithm::kLeakyBucket, .queue = true});
+  layers_.all[2].limit = LimitOf("10 concurrent");
+  Asked question = Ask("ann");
+  question.SetWait(seconds(5));
+  EXPECT_EQ(question.charges()[0].wait, Duration(0));
+  EXPECT_EQ(question.charges()[1].wait, seconds(5));
+  Asked without = Ask({"ann", "ann", kSkip});
+  without.SetWait(seconds(5));
+  EXPECT_EQ(without.charges()[0].wait, seconds(5));
 }
 
 }  // namespace

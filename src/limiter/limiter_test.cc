@@ -3,6 +3,7 @@
 
 #include <array>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -131,7 +132,7 @@ TEST_P(EveryLimiter, RefusesCostsOutOfRangeAndChangesNothing) {
     ExpectInvalid(limiter_.Wait("ann", seconds(1), ask), "cost", allowed);
     const std::array items{BatchItem{.key = "ann"}, BatchItem{.key = "ann", .cost = cost}};
     std::array<Decision, 2> decisions;
-    ExpectInvalid(limiter_.CheckBatch(items, decisions), "cost", allowed);
+    ExpectInvalid(limiter_.CheckBatch(items, decisions), "items[1].cost", allowed);
   }
   EXPECT_EQ(Remaining("ann"), 10);
   EXPECT_EQ(limiter_.Stats().entries, 0U);
@@ -311,6 +312,47 @@ TEST_F(Layered, KeepTheSameKeyApart) {
   EXPECT_TRUE(limiter.Check({"ann", kSkip})->allowed);
   EXPECT_FALSE(limiter.Check({"ann", kSkip})->allowed);
   EXPECT_TRUE(limiter.Check({kSkip, "ann"})->allowed);
+}
+
+// Each of these has been, or could be, taken for another: two texts for the ends of one, braces for
+// a time.
+TEST_F(Layered, UnderstandEveryFormOfACheck) {
+  const Now now = clock_.Read();
+  const std::string user = "ann";
+  static_assert(std::is_same_v<decltype(limiter_.Check({"a", "b"}, now)), Result<Decision>>);
+  static_assert(std::is_same_v<decltype(limiter_.Check({"a"}, now)), Result<Decision>>);
+  static_assert(std::is_same_v<decltype(limiter_.Check("a", now)), Decision>);
+  static_assert(std::is_same_v<decltype(limiter_.Check(user, now)), Decision>);
+  static_assert(std::is_same_v<decltype(limiter_.Check("a", {})), Result<Decision>>);
+
+  Limiter pair = Made(
+      Limiter::Make({{"one", LimitOf("9/10s")}, {"other", LimitOf("9/10s")}}, {.clock = &clock_}));
+  EXPECT_TRUE(pair.Check({"a", "b"}, now)->allowed);
+  EXPECT_TRUE(pair.Check({"a", "b"}, clock_.Read())->allowed);
+  EXPECT_TRUE(pair.Check({"a", "b"}, {})->allowed);
+  EXPECT_TRUE(pair.Check({"a", "b"}, {.cost = 1})->allowed);
+  EXPECT_TRUE(pair.Check({"a", user}, now)->allowed);
+  EXPECT_TRUE(pair.Check({"a", kSkip}, now)->allowed);
+  EXPECT_TRUE(pair.Check(Keys({"a", "b"}), {})->allowed);
+  EXPECT_TRUE(pair.Check({"a", "b"})->allowed);
+  EXPECT_EQ(pair.Peek({"a", "b"})->remaining, 1);
+  EXPECT_EQ(pair.Peek({"a", "b"}, {})->remaining, 1);
+  EXPECT_EQ(pair.Peek({kSkip, "b"}, {.now = now})->remaining, 3);
+  EXPECT_FALSE(pair.Check({"a"}, now));  // One key for two layers.
+  EXPECT_FALSE(pair.Check({}, now));
+  EXPECT_FALSE(pair.Check({}));
+}
+
+TEST_F(Layered, KeepKeysApartThatReadLikeTheirNames) {
+  const std::vector<std::string> names{"one", "other"};
+  for (const std::string prefix : {"", "layer ", "layer"}) {
+    Limiter limiter = Made(Limiter::Make(
+        {{names[0], LimitOf("2/10s")}, {names[1], LimitOf("2/10s")}}, {.clock = &clock_}));
+    EXPECT_TRUE(limiter.Check({prefix + names[0], kSkip}, Ask{.cost = 2})->allowed);
+    for (const std::string& name : names) {
+      EXPECT_TRUE(limiter.Check({kSkip, prefix + name}, Ask{.cost = 2})->allowed) << prefix + name;
+    }
+  }
 }
 
 TEST(SingleShadowLayer, StopsNobody) {

@@ -154,6 +154,35 @@ TEST_P(EveryWait, IsNotAnsweredOnceCancelled) {
 INSTANTIATE_TEST_SUITE_P(Algorithms, EveryWait, testing::ValuesIn(EveryAlgorithm()),
                          NameOfAlgorithm());
 
+TEST_F(Waits, NeedSomethingToCall) {
+  Make("1/s burst 1");
+  const Result<WaitId> refused = limiter_->WaitThen("ann", seconds(5), nullptr);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(refused.error().message, HasSubstr("done:"));
+  EXPECT_EQ(limiter_->Peek("ann")->remaining, 1);
+}
+
+TEST_F(Waits, AreRefusedInsideACallbackWhereTheyWouldNeverEnd) {
+  Make("1/s burst 1");
+  limiter_->Check("ann");
+  auto refused = std::make_shared<std::promise<Result<Decision>>>();
+  ASSERT_TRUE(limiter_->WaitThen("ann", seconds(5), [&, refused](const Decision&) {
+    EXPECT_FALSE(limiter_->AcquireWithin("ann", seconds(5)));
+    EXPECT_TRUE(limiter_->WaitThen("ann", seconds(5), answers_.For("again")));
+    refused->set_value(limiter_->Wait("ann", seconds(5)));
+  }));
+  AdvanceAndServe(clock_, seconds(1));
+  const Result<Decision> result = refused->get_future().get();
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::kInvalidArgument);
+  AdvanceAndServe(clock_, seconds(1));
+  EXPECT_TRUE(answers_.At(0).allowed);
+  // A callback that came at once is on a thread that may wait.
+  ASSERT_TRUE(limiter_->WaitThen(
+      "bob", seconds(5), [&](const Decision&) { EXPECT_TRUE(limiter_->Wait("cat", seconds(5))); }));
+}
+
 // --- Buckets: booked ahead ---
 
 TEST_F(Waits, OnABucketAreServedInTheOrderTheyCame) {
@@ -211,6 +240,29 @@ TEST_F(Waits, OnABucketSpendTheirCost) {
   EXPECT_THAT(answers_.Names(1), ElementsAre("three"));
   AdvanceAndServe(clock_, seconds(2));
   EXPECT_THAT(answers_.Names(2), ElementsAre("three", "two"));
+}
+
+TEST_F(Waits, OnAnOverdraftGiveBackWhatTheyWereChargedRatherThanWhatTheyAskedFor) {
+  Make(LimitOf("1/s burst 5", {.overdraft = true}), {.max_waiters = 1});
+  limiter_->Check("ann", Ask{.cost = 5}).value();
+  const WaitId id = Begin("waits", seconds(10), {.cost = 100});  // Of which debt takes 15.
+  EXPECT_EQ(limiter_->Peek("ann")->reset_after, seconds(20));
+  Begin("one too many", seconds(60), {.cost = 100});
+  EXPECT_EQ(answers_.At(0).reason, Reason::kOverload);
+  EXPECT_EQ(limiter_->Peek("ann")->reset_after, seconds(20));
+  EXPECT_TRUE(limiter_->CancelWait(id));
+  EXPECT_EQ(limiter_->Peek("ann")->reset_after, seconds(5));
+}
+
+TEST_F(Waits, OnABucketBookNothingWhenTooManyWait) {
+  limiter_ = std::make_unique<Limiter>(
+      *Limiter::Make({{"slow", LimitOf("1/s burst 1")}, {"other", LimitOf("1/s")}},
+                     {.clock = &clock_, .max_waiters = 0}));
+  limiter_->Check({"ann", kSkip}).value();
+  const std::size_t entries = limiter_->Stats().entries;
+  EXPECT_EQ(limiter_->Wait({"ann", "bob"}, seconds(5))->reason, Reason::kOverload);
+  EXPECT_EQ(limiter_->Stats().entries, entries);
+  EXPECT_TRUE(limiter_->Wait({kSkip, "bob"}, seconds(5))->allowed);
 }
 
 TEST_F(Waits, OnAQueueLastUntilTheirTurn) {
@@ -327,6 +379,7 @@ TEST_F(Waits, ForAPlaceDoNotOvertakeThoseInLine) {
   EXPECT_FALSE(impatient->allowed);
   EXPECT_EQ(impatient->reason, Reason::kLimited);
   EXPECT_EQ(impatient->limit, 2);
+  EXPECT_EQ(impatient->retry_after, seconds(60));  // It is known that all will be free then.
   EXPECT_EQ(answers_.size(), 0U);
 }
 

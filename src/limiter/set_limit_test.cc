@@ -43,8 +43,29 @@ TEST_P(SetLimit, KeepsWhatKeysHaveUsedInProportion) {
 
 TEST_P(SetLimit, ToTheSameChangesNothing) {
   limiter_.Check("ann", Ask{.cost = 5}).value();
-  for (int i = 0; i < 20; ++i) ASSERT_TRUE(limiter_.SetLimit("", WithCount(10)));
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(limiter_.SetLimit("", WithCount(10)).value(), LimitChange::kNone);
+  }
   EXPECT_EQ(Exhaust(), 5);
+}
+
+TEST_P(SetLimit, SaysWhetherKeysGoOnOrStartAnew) {
+  EXPECT_EQ(limiter_.SetLimit("", WithCount(20)).value(), LimitChange::kGoesOn);
+  EXPECT_EQ(limiter_.SetLimit("", WithCount(20)).value(), LimitChange::kNone);
+  EXPECT_EQ(limiter_.SetLimit("", WithCount(10)).value(), LimitChange::kGoesOn);
+  LimitSpec other = GetParam().limit.spec();
+  if (GetParam().is_concurrency()) {
+    other.lease = seconds(20);
+  } else if (GetParam().is_bucket()) {
+    other.algorithm = Algorithm::kFixedWindow;
+    other.queue = false;
+  } else {
+    other.period = seconds(20);
+  }
+  EXPECT_EQ(limiter_.SetLimit("", *Limit::Make(other)).value(), LimitChange::kStartsAnew);
+  EXPECT_EQ(limiter_.SetLimit("", LimitOf("deny")).value(), LimitChange::kStartsAnew);
+  EXPECT_EQ(limiter_.SetLimit("", LimitOf("unlimited")).value(), LimitChange::kStartsAnew);
+  EXPECT_EQ(limiter_.SetLimit("", LimitOf("unlimited")).value(), LimitChange::kNone);
 }
 
 TEST_P(SetLimit, ManyTimesKeepsWhatKeysHaveUsed) {
@@ -173,6 +194,28 @@ TEST(SetLimitWhileInUse, NeverAdmitsMoreThanTheLargestLimitOnce) {
     EXPECT_LE(admitted, 1'001 + 50 * (kThreads + 1));
     EXPECT_GE(admitted, 900);
     EXPECT_FALSE(limiter.Check("ann").allowed);
+  }
+}
+
+// The batch is so long that the change comes in its midst, or at the next attempt.
+TEST(SetLimitWhileInUse, TakesEffectWithinABatch) {
+  const std::vector<BatchItem> items(100'000, BatchItem{.key = "ann"});
+  for (const bool layered : {false, true}) {
+    bool seen = false;
+    for (int attempt = 0; attempt < 100 && !seen; ++attempt) {
+      ManualClock clock;
+      std::vector<Layer> layers{{"one", LimitOf("1M/s")}};
+      if (layered) layers.push_back({"other", LimitOf("1M/s")});
+      Limiter limiter = *Limiter::Make(layers, {.clock = &clock});
+      std::vector<Decision> decisions(items.size());
+      std::jthread batch([&] { EXPECT_TRUE(limiter.CheckBatch(items, decisions)); });
+      while (limiter.Stats().entries == 0) std::this_thread::yield();
+      ASSERT_TRUE(limiter.SetLimit("one", LimitOf("deny")));
+      batch.join();
+      EXPECT_TRUE(decisions.front().allowed);
+      seen = !decisions.back().allowed;
+    }
+    EXPECT_TRUE(seen);
   }
 }
 

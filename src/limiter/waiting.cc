@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <map>
-#include <utility>
-#include <vector>
+
+#include "base/mix.h"
 
 namespace weir {
 namespace {
@@ -20,20 +20,27 @@ Waiting::~Waiting() {
   wake_.notify_all();
   if (thread_.joinable()) thread_.join();
   // In the order in which they came. A callback that begins another wait is refused.
-  std::map<std::uint64_t, Wait> left;
+  std::map<std::uint64_t, std::unique_ptr<Waiter>> left;
   {
     const std::scoped_lock lock(mutex_);
-    for (auto& [id, waiter] : waiters_) left.emplace(id, std::move(waiter.wait));
+    for (auto& [id, entry] : waiters_) left.emplace(id, std::move(entry.waiter));
     waiters_.clear();
     lines_.clear();
+    lines_of_.clear();
     schedule_.clear();
   }
-  for (auto& [id, wait] : left) wait.done({.allowed = false, .reason = Reason::kOverload});
+  for (auto& [id, waiter] : left) waiter->Done({.allowed = false, .reason = Reason::kOverload});
 }
 
-bool Waiting::HasLine(std::uint64_t line) const {
+std::uint64_t Waiting::NumberOf(std::span<const std::uint64_t> keys) noexcept {
+  std::uint64_t number = 0;
+  for (const std::uint64_t key : keys) number = Mix(number ^ key);
+  return number;
+}
+
+bool Waiting::HasLine(std::span<const std::uint64_t> keys) const {
   const std::scoped_lock lock(mutex_);
-  return lines_.contains(line);
+  return lines_.contains(NumberOf(keys));
 }
 
 std::size_t Waiting::size() const {
@@ -41,65 +48,119 @@ std::size_t Waiting::size() const {
   return waiters_.size();
 }
 
-std::optional<WaitId> Waiting::Add(Wait wait) {
+bool Waiting::IsFull() const {
+  const std::scoped_lock lock(mutex_);
+  return stopping_ || waiters_.size() >= capacity_;
+}
+
+bool Waiting::IsServing() const {
+  const std::scoped_lock lock(mutex_);
+  return thread_.get_id() == std::this_thread::get_id();
+}
+
+std::optional<WaitId> Waiting::Hold(std::unique_ptr<Waiter>& waiter, const Decision& answer,
+                                    SteadyTime due) {
   const std::scoped_lock lock(mutex_);
   if (stopping_ || waiters_.size() >= capacity_) return std::nullopt;
+  return Add({.waiter = std::move(waiter), .due = due, .deadline = due, .answer = answer}, {});
+}
+
+std::optional<WaitId> Waiting::StandInLine(std::unique_ptr<Waiter>& waiter,
+                                           std::span<const std::uint64_t> keys, SteadyTime now,
+                                           SteadyTime deadline) {
+  const std::scoped_lock lock(mutex_);
+  if (stopping_ || waiters_.size() >= capacity_) return std::nullopt;
+  return Add({.waiter = std::move(waiter), .due = now, .deadline = deadline}, keys);
+}
+
+WaitId Waiting::Add(Entry entry, std::span<const std::uint64_t> keys) {
   const std::uint64_t id = ++last_id_;
-  SteadyTime due = wait.due;
-  if (wait.line) {
-    std::deque<std::uint64_t>& line = lines_[*wait.line];
-    if (!line.empty()) due = wait.deadline;  // Until those ahead are through.
-    line.push_back(id);
+  if (!entry.answer) {
+    const std::uint64_t number = NumberOf(keys);
+    const auto [line, is_new] = lines_.try_emplace(number);
+    if (is_new) {
+      line->second.keys.assign(keys.begin(), keys.end());
+      for (const std::uint64_t key : keys) lines_of_.emplace(key, number);
+    } else {
+      entry.due = entry.deadline;  // Until those ahead are through.
+    }
+    entry.line = &*line;
+    entry.place = line->second.ids.insert(line->second.ids.end(), id);
   }
-  Waiter& waiter = waiters_.emplace(id, Waiter{std::move(wait), kFarFuture}).first->second;
-  Schedule(id, waiter, due);
+  schedule_.insert({entry.due, id});
+  waiters_.emplace(id, std::move(entry));
   if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
   wake_.notify_all();
   return WaitId{id};
 }
 
-void Waiting::Schedule(std::uint64_t id, Waiter& waiter, SteadyTime due) {
-  schedule_.erase({waiter.due, id});
-  waiter.due = due;
+void Waiting::Schedule(std::uint64_t id, Entry& entry, SteadyTime due) {
+  schedule_.erase({entry.due, id});
+  entry.due = due;
   schedule_.insert({due, id});
 }
 
-Wait Waiting::Remove(std::uint64_t id, SteadyTime now) {
-  auto node = waiters_.extract(id);
-  Waiter& waiter = node.mapped();
-  schedule_.erase({waiter.due, id});
-  if (waiter.wait.line) {
-    const auto line = lines_.find(*waiter.wait.line);
-    std::erase(line->second, id);
-    if (line->second.empty()) {
-      lines_.erase(line);
-    } else {
-      const std::uint64_t next = line->second.front();
-      Schedule(next, waiters_.at(next), now);
-    }
-  }
-  return std::move(waiter.wait);
+void Waiting::ScheduleFirst(const Line& line, SteadyTime due) {
+  const std::uint64_t first = line.ids.front();
+  if (first == attempting_) nudged_ = true;
+  Schedule(first, waiters_.at(first), due);
 }
 
-bool Waiting::Cancel(WaitId id) {
-  const Now now = clock_.Read();
-  Wait wait;
-  {
-    const std::scoped_lock lock(mutex_);
-    if (!waiters_.contains(static_cast<std::uint64_t>(id))) return false;
-    wait = Remove(static_cast<std::uint64_t>(id), now.steady);
+void Waiting::LeaveLine(Entry& entry, SteadyTime now) {
+  if (entry.line == nullptr) return;
+  auto& [number, line] = *std::exchange(entry.line, nullptr);
+  const bool was_first = entry.place == line.ids.begin();
+  line.ids.erase(entry.place);
+  if (line.ids.empty()) {
+    for (const std::uint64_t key : line.keys) lines_of_.erase({key, number});
+    lines_.erase(lines_.find(number));
+  } else if (was_first) {
+    ScheduleFirst(line, now);
   }
+}
+
+std::unique_ptr<Waiter> Waiting::Remove(std::uint64_t id, SteadyTime now) {
+  auto node = waiters_.extract(id);
+  schedule_.erase({node.mapped().due, id});
+  LeaveLine(node.mapped(), now);
+  return std::move(node.mapped().waiter);
+}
+
+bool Waiting::Cancel(WaitId wait_id) {
+  const auto id = static_cast<std::uint64_t>(wait_id);
+  const Now now = clock_.Read();
+  std::unique_lock lock(mutex_);
+  attempt_over_.wait(lock, [&] { return attempting_ != id || id == 0; });
+  const auto found = waiters_.find(id);
+  if (found == waiters_.end()) return false;
+  const bool has_place = found->second.answer.has_value();
+  const std::unique_ptr<Waiter> waiter = Remove(id, now.steady);
+  lock.unlock();
   wake_.notify_all();
-  if (wait.give_back) wait.give_back(now);
+  if (has_place) waiter->GiveBack(now);
   return true;
 }
 
-void Waiting::Nudge() {
+void Waiting::Nudge(std::span<const std::uint64_t> keys) {
   {
     const std::scoped_lock lock(mutex_);
     if (lines_.empty()) return;
     const SteadyTime now = clock_.Read().steady;
-    for (auto& [line, ids] : lines_) Schedule(ids.front(), waiters_.at(ids.front()), now);
+    for (const std::uint64_t key : keys) {
+      for (auto it = lines_of_.lower_bound({key, 0}); it != lines_of_.end() && it->first == key;
+           ++it) {
+        ScheduleFirst(lines_.at(it->second), now);
+      }
+    }
+  }
+  wake_.notify_all();
+}
+
+void Waiting::NudgeAll() {
+  {
+    const std::scoped_lock lock(mutex_);
+    const SteadyTime now = clock_.Read().steady;
+    for (const auto& [number, line] : lines_) ScheduleFirst(line, now);
   }
   wake_.notify_all();
 }
@@ -118,25 +179,45 @@ void Waiting::Run() {
   }
 }
 
-// The lock is held during the attempt, so that nothing given back meanwhile goes unnoticed, and let
-// go for the callback.
 void Waiting::Serve(std::unique_lock<std::mutex>& lock, std::uint64_t id, Now now) {
-  Waiter& waiter = waiters_.at(id);
-  const bool first = !waiter.wait.line || lines_.at(*waiter.wait.line).front() == id;
-  const bool late = now.steady >= waiter.wait.deadline;
-  // Those behind the first are woken only by their deadline.
-  const Decision decision =
-      waiter.wait.attempt(now, first ? Wait::Turn::kNow : Wait::Turn::kNotYet);
-  if (first && !decision.allowed && decision.reason == Reason::kLimited && !late) {
-    const Duration again = std::max(decision.retry_after, Duration(1));
-    const bool hopeless = again > waiter.wait.deadline - now.steady;
-    Schedule(id, waiter, hopeless ? waiter.wait.deadline : now.steady + again);
-    return;
-  }
-  Wait wait = Remove(id, now.steady);
+  Entry& entry = waiters_.at(id);
+  if (!entry.answer && !Attempt(lock, id, entry, now)) return;
+  const Decision answer = *entry.answer;
+  const std::unique_ptr<Waiter> waiter = Remove(id, now.steady);
   lock.unlock();
-  wait.done(decision);
+  waiter->Done(answer);
   lock.lock();
+}
+
+bool Waiting::Attempt(std::unique_lock<std::mutex>& lock, std::uint64_t id, Entry& entry, Now now) {
+  // Those behind the first are woken only by their deadline.
+  const bool first = entry.line->second.ids.front() == id;
+  const Duration patience = std::max(entry.deadline - now.steady, Duration(0));
+  attempting_ = id;
+  nudged_ = false;
+  lock.unlock();
+  const auto [decision, again] =
+      entry.waiter->Attempt(now, first ? Waiter::Turn::kNow : Waiter::Turn::kNotYet, patience);
+  lock.lock();
+  attempting_ = 0;
+  attempt_over_.notify_all();
+
+  if (decision.allowed && decision.delay > Duration(0)) {
+    LeaveLine(entry, now.steady);
+    entry.answer = decision;
+    entry.answer->delay = Duration(0);
+    Schedule(id, entry, now.steady + decision.delay);
+    return false;
+  }
+  if (first && again && patience > Duration(0)) {
+    const Duration pause = std::max(decision.retry_after, Duration(1));
+    const SteadyTime due = pause > patience ? entry.deadline : now.steady + pause;
+    // What was given back during the attempt may have come too late for it.
+    Schedule(id, entry, nudged_ ? now.steady : due);
+    return false;
+  }
+  entry.answer = decision;
+  return true;
 }
 
 }  // namespace weir

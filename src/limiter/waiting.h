@@ -1,20 +1,24 @@
 // Requests that wait for their turn. One thread serves them all: it sleeps on the limiter's clock
 // until the next of them is due.
 //
-// A booked wait has its place already (a bucket books ahead) and only needs to be told when its
-// time has come. Any other tries again when its retry-after is over or something was given back,
-// and only the first in the line of its key does, so that whoever came first is served first.
+// A wait that has its place already (a bucket books ahead) is only held back until its time has
+// come. Any other tries again when its retry-after is over or something was given back to one of
+// its keys, and only the first in the line of its keys does, so that whoever came first is served
+// first.
 #pragma once
 
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
-#include <functional>
+#include <list>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <thread>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include <weir/clock.h>
 #include <weir/decision.h>
@@ -22,23 +26,28 @@
 
 namespace weir {
 
-struct Wait {
-  // Asks again; a wait that is not the first in its line takes nothing and is not let through. A
-  // booked wait answers with what it was told.
+// One of them, as it is served. Called by one thread at a time, without a lock held.
+class Waiter {
+ public:
+  // A wait that is not the first in its line takes nothing and is not let through.
   enum class Turn : bool { kNotYet, kNow };
-  std::function<Decision(Now, Turn)> attempt;
-  // Called when the wait is cancelled; may be empty.
-  std::function<void(Now)> give_back;
-  Limiter::WaitDone done;
 
-  // In line with whom; none for a booked wait.
-  std::optional<std::uint64_t> line;
-  SteadyTime due;       // When to attempt first.
-  SteadyTime deadline;  // When to give up.
+  struct Answer {
+    Decision decision{};
+    bool again = false;  // Denied, but time or others may change that.
+  };
+
+  virtual ~Waiter() = default;
+
+  // Asks, ready to go ahead up to `patience` later: one that is let through with a delay has its
+  // place, and is held back for so long.
+  virtual Answer Attempt(Now now, Turn turn, Duration patience) = 0;
+  // Gives back what the attempt took that was let through.
+  virtual void GiveBack(Now now) = 0;
+  virtual void Done(const Decision& decision) = 0;
 };
 
-// Thread-safe. Callbacks run without a lock held. Those still waiting when it ends are told
-// `overload`.
+// Thread-safe. Those still waiting when it ends are told `overload`.
 class Waiting {
  public:
   Waiting(Clock& clock, std::size_t capacity) : clock_(clock), capacity_(capacity) {}
@@ -46,39 +55,75 @@ class Waiting {
   Waiting& operator=(const Waiting&) = delete;
   ~Waiting();
 
-  // True if somebody waits in this line.
-  bool HasLine(std::uint64_t line) const;
+  // True if somebody waits in the line of these keys.
+  bool HasLine(std::span<const std::uint64_t> keys) const;
+  // True if nobody may be added now.
+  bool IsFull() const;
+  // True on the thread that serves waits. Were it to wait for one of them, that would be for ever.
+  bool IsServing() const;
 
-  // None when too many wait already; nothing is called then.
-  std::optional<WaitId> Add(Wait wait);
+  // Both add a waiter, or return none when too many wait already: it is the caller's then, and
+  // nothing was called.
+  // One that has its place, and is told `answer` at `due`.
+  std::optional<WaitId> Hold(std::unique_ptr<Waiter>& waiter, const Decision& answer,
+                             SteadyTime due);
+  // One that stands in line, tries first at `now` and gives up at `deadline`.
+  std::optional<WaitId> StandInLine(std::unique_ptr<Waiter>& waiter,
+                                    std::span<const std::uint64_t> keys, SteadyTime now,
+                                    SteadyTime deadline);
+  // Takes the wait out, and gives back what it had.
   bool Cancel(WaitId id);
 
-  // Something was given back: whoever is first in a line tries again.
-  void Nudge();
+  // Something was given back to these keys: whoever is first in a line with one of them tries
+  // again.
+  void Nudge(std::span<const std::uint64_t> keys);
+  void NudgeAll();
 
   std::size_t size() const;
 
  private:
-  struct Waiter {
-    Wait wait;
+  struct Line {
+    std::vector<std::uint64_t> keys;
+    std::list<std::uint64_t> ids;  // In the order in which they came.
+  };
+  using Lines = std::unordered_map<std::uint64_t, Line>;
+  struct Entry {
+    std::unique_ptr<Waiter> waiter;
     SteadyTime due;
+    SteadyTime deadline;
+    Lines::value_type* line = nullptr;  // None for one that has its place.
+    std::list<std::uint64_t>::iterator place{};
+    std::optional<Decision> answer{};  // What it will be told at `due`.
   };
 
+  static std::uint64_t NumberOf(std::span<const std::uint64_t> keys) noexcept;
+  WaitId Add(Entry entry, std::span<const std::uint64_t> keys);
   void Run();
   void Serve(std::unique_lock<std::mutex>& lock, std::uint64_t id, Now now);
-  void Schedule(std::uint64_t id, Waiter& waiter, SteadyTime due);
-  // Takes the waiter out, and lets the next in its line try.
-  Wait Remove(std::uint64_t id, SteadyTime now);
+  // True if the wait is over.
+  bool Attempt(std::unique_lock<std::mutex>& lock, std::uint64_t id, Entry& entry, Now now);
+  void Schedule(std::uint64_t id, Entry& entry, SteadyTime due);
+  void ScheduleFirst(const Line& line, SteadyTime due);
+  // Lets the next in line try.
+  void LeaveLine(Entry& entry, SteadyTime now);
+  std::unique_ptr<Waiter> Remove(std::uint64_t id, SteadyTime now);
 
   Clock& clock_;
   const std::size_t capacity_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::uint64_t last_id_ = 0;
-  std::unordered_map<std::uint64_t, Waiter> waiters_;
+  std::unordered_map<std::uint64_t, Entry> waiters_;
   std::set<std::pair<SteadyTime, std::uint64_t>> schedule_;  // When to look at whom.
-  std::unordered_map<std::uint64_t, std::deque<std::uint64_t>> lines_;
+  Lines lines_;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> lines_of_;  // By key.
   bool stopping_ = false;
+
+  // Attempts are made without the lock, so that the others get in between them.
+  std::uint64_t attempting_ = 0;  // Who is at it; not to be taken out meanwhile.
+  bool nudged_ = false;           // Whether it should try again as soon as it is done.
+  std::condition_variable attempt_over_;
+
   std::thread thread_;  // Started by the first wait.
 };
 

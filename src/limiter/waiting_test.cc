@@ -2,9 +2,13 @@
 #include "limiter/waiting.h"
 
 #include <atomic>
+#include <functional>
+#include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -18,37 +22,68 @@ namespace {
 using std::chrono::seconds;
 using testing::ElementsAre;
 
+// What a waiter does; the parts that a test does not care about do nothing.
+struct Script {
+  std::function<Waiter::Answer(Now, Waiter::Turn, Duration)> attempt{};
+  std::function<void(Now)> give_back = [](Now) {};
+  Limiter::WaitDone done{};
+};
+
+class ScriptedWaiter final : public Waiter {
+ public:
+  explicit ScriptedWaiter(Script script) : script_(std::move(script)) {}
+  Answer Attempt(Now now, Turn turn, Duration patience) override {
+    return script_.attempt(now, turn, patience);
+  }
+  void GiveBack(Now now) override { script_.give_back(now); }
+  void Done(const Decision& decision) override { script_.done(decision); }
+
+ private:
+  Script script_;
+};
+
 class WaitingTest : public testing::Test {
  protected:
-  // A wait that passes once `open` is true, and is told to come again after `retry_after`.
-  Wait InLine(const std::string& name, std::uint64_t line, Duration patience,
-              Duration retry_after = seconds(1'000)) {
-    const SteadyTime now = clock_.Read().steady;
+  // Passes while there are places, and is told to come again after `retry_after`.
+  Script ForAPlace(const std::string& name, Duration retry_after = seconds(1'000)) {
     return {.attempt =
-                [this, retry_after](Now, Wait::Turn turn) {
+                [this, retry_after](Now, Waiter::Turn turn, Duration) {
                   ++attempts_;
-                  if (turn == Wait::Turn::kNow && places_.load() > 0) {
+                  if (turn == Waiter::Turn::kNow && places_.load() > 0) {
                     --places_;
-                    return Decision{.allowed = true, .reason = Reason::kOk};
+                    return Waiter::Answer{{.allowed = true, .reason = Reason::kOk}};
                   }
-                  return Decision{.reason = Reason::kLimited, .retry_after = retry_after};
+                  return Waiter::Answer{{.reason = Reason::kLimited, .retry_after = retry_after},
+                                        /*again=*/true};
                 },
-            .give_back = nullptr,
-            .done = answers_.For(name),
-            .line = line,
-            .due = now,
-            .deadline = now + patience};
+            .give_back = [this](Now) { ++given_back_; },
+            .done = answers_.For(name)};
+  }
+  std::optional<WaitId> InLine(Script script, std::vector<std::uint64_t> keys, Duration patience) {
+    const SteadyTime now = clock_.Read().steady;
+    std::unique_ptr<Waiter> waiter = std::make_unique<ScriptedWaiter>(std::move(script));
+    return waiting_->StandInLine(waiter, keys, now, now + patience);
+  }
+  std::optional<WaitId> InLine(const std::string& name, std::uint64_t key, Duration patience,
+                               Duration retry_after = seconds(1'000)) {
+    return InLine(ForAPlace(name, retry_after), {key}, patience);
   }
   // A wait that has its place already.
-  Wait Booked(const std::string& name, Duration delay) {
-    const SteadyTime due = clock_.Read().steady + delay;
-    return {
-        .attempt = [](Now, Wait::Turn) { return Decision{.allowed = true, .reason = Reason::kOk}; },
-        .give_back = [this](Now) { ++given_back_; },
-        .done = answers_.For(name),
-        .line = std::nullopt,
-        .due = due,
-        .deadline = due};
+  std::optional<WaitId> Booked(Limiter::WaitDone done, Duration delay) {
+    std::unique_ptr<Waiter> waiter = std::make_unique<ScriptedWaiter>(
+        Script{.give_back = [this](Now) { ++given_back_; }, .done = std::move(done)});
+    return waiting_->Hold(waiter, {.allowed = true, .reason = Reason::kOk},
+                          clock_.Read().steady + delay);
+  }
+  std::optional<WaitId> Booked(const std::string& name, Duration delay) {
+    return Booked(answers_.For(name), delay);
+  }
+  void Nudge(std::uint64_t key) { waiting_->Nudge({&key, 1}); }
+  bool HasLine(std::uint64_t key) { return waiting_->HasLine({&key, 1}); }
+  // Returns when everybody who was due has been served.
+  void AwaitAttempts(int count) {
+    while (attempts_ < count) std::this_thread::yield();
+    AwaitSleep(clock_);
   }
 
   ManualClock clock_;
@@ -60,14 +95,16 @@ class WaitingTest : public testing::Test {
 };
 
 TEST_F(WaitingTest, StartsNoThreadBeforeItIsNeeded) {
-  waiting_->Nudge();
+  Nudge(7);
+  waiting_->NudgeAll();
+  EXPECT_FALSE(waiting_->IsServing());
   EXPECT_FALSE(waiting_->Cancel(WaitId{1}));
   EXPECT_EQ(waiting_->size(), 0U);
   EXPECT_EQ(clock_.Waiting(), 0);
 }
 
 TEST_F(WaitingTest, TellsABookedWaitWhenItsTimeHasComeAndNotBefore) {
-  ASSERT_TRUE(waiting_->Add(Booked("a", seconds(5))));
+  ASSERT_TRUE(Booked("a", seconds(5)));
   AdvanceAndServe(clock_, seconds(5) - Duration(1));
   EXPECT_EQ(answers_.size(), 0U);
   clock_.Advance(Duration(1));
@@ -77,9 +114,9 @@ TEST_F(WaitingTest, TellsABookedWaitWhenItsTimeHasComeAndNotBefore) {
 }
 
 TEST_F(WaitingTest, ServesBookedWaitsInTheOrderOfTheirTimes) {
-  ASSERT_TRUE(waiting_->Add(Booked("late", seconds(9))));
-  ASSERT_TRUE(waiting_->Add(Booked("early", seconds(3))));
-  ASSERT_TRUE(waiting_->Add(Booked("middle", seconds(6))));
+  ASSERT_TRUE(Booked("late", seconds(9)));
+  ASSERT_TRUE(Booked("early", seconds(3)));
+  ASSERT_TRUE(Booked("middle", seconds(6)));
   AwaitSleep(clock_);
   clock_.Advance(seconds(10));
   EXPECT_THAT(answers_.Names(3), ElementsAre("early", "middle", "late"));
@@ -87,32 +124,32 @@ TEST_F(WaitingTest, ServesBookedWaitsInTheOrderOfTheirTimes) {
 
 TEST_F(WaitingTest, ServesALineInTheOrderInWhichItCame) {
   for (const char* name : {"a", "b", "c"}) {
-    ASSERT_TRUE(waiting_->Add(InLine(name, 7, seconds(60))));
+    ASSERT_TRUE(InLine(name, 7, seconds(60)));
   }
-  EXPECT_TRUE(waiting_->HasLine(7));
-  EXPECT_FALSE(waiting_->HasLine(8));
+  EXPECT_TRUE(HasLine(7));
+  EXPECT_FALSE(HasLine(8));
   for (std::size_t served = 1; served <= 3; ++served) {
     places_ = 1;
-    waiting_->Nudge();
+    Nudge(7);
     answers_.Names(served);
   }
   EXPECT_THAT(answers_.Names(3), ElementsAre("a", "b", "c"));
-  EXPECT_FALSE(waiting_->HasLine(7));
+  EXPECT_FALSE(HasLine(7));
 }
 
 TEST_F(WaitingTest, LetsTheNextTryAsSoonAsTheFirstIsThrough) {
   for (const char* name : {"a", "b", "c"}) {
-    ASSERT_TRUE(waiting_->Add(InLine(name, 7, seconds(60))));
+    ASSERT_TRUE(InLine(name, 7, seconds(60)));
   }
   AwaitSleep(clock_);
   places_ = 3;
-  waiting_->Nudge();
+  Nudge(7);
   EXPECT_THAT(answers_.Names(3), ElementsAre("a", "b", "c"));
 }
 
 TEST_F(WaitingTest, LetsTheNextTryWhenTheFirstGoesAway) {
-  const auto first = waiting_->Add(InLine("a", 7, seconds(60)));
-  ASSERT_TRUE(waiting_->Add(InLine("b", 7, seconds(60))));
+  const auto first = InLine("a", 7, seconds(60));
+  ASSERT_TRUE(InLine("b", 7, seconds(60)));
   AwaitSleep(clock_);
   places_ = 1;
   EXPECT_TRUE(waiting_->Cancel(*first));
@@ -120,17 +157,129 @@ TEST_F(WaitingTest, LetsTheNextTryWhenTheFirstGoesAway) {
 }
 
 TEST_F(WaitingTest, KeepsLinesApart) {
-  ASSERT_TRUE(waiting_->Add(InLine("a", 1, seconds(60))));
-  ASSERT_TRUE(waiting_->Add(InLine("b", 2, seconds(60))));
+  ASSERT_TRUE(InLine("a", 1, seconds(60)));
+  ASSERT_TRUE(InLine("b", 2, seconds(60)));
   AwaitSleep(clock_);
   places_ = 2;
-  waiting_->Nudge();
+  waiting_->NudgeAll();
   answers_.Names(2);
   EXPECT_EQ(places_, 0);
 }
 
+TEST_F(WaitingTest, DisturbsOnlyThoseWhoseKeysGotSomethingBack) {
+  ASSERT_TRUE(InLine(ForAPlace("a"), {1, 2}, seconds(60)));
+  ASSERT_TRUE(InLine(ForAPlace("b"), {2, 3}, seconds(60)));
+  ASSERT_TRUE(InLine(ForAPlace("c"), {4}, seconds(60)));
+  AwaitAttempts(3);
+  const auto attempts_after = [&](std::vector<std::uint64_t> keys, int more) {
+    attempts_ = 0;
+    waiting_->Nudge(keys);
+    AwaitAttempts(more);
+    return attempts_.load();
+  };
+  EXPECT_EQ(attempts_after({1}, 1), 1);
+  EXPECT_EQ(attempts_after({2}, 2), 2);
+  EXPECT_EQ(attempts_after({5}, 0), 0);
+  EXPECT_EQ(attempts_after({1, 3, 4, 5}, 3), 3);
+  places_ = 1;
+  Nudge(3);
+  EXPECT_THAT(answers_.Names(1), ElementsAre("b"));
+  AwaitSleep(clock_);
+  EXPECT_EQ(attempts_after({2}, 1), 1);  // A line that is no more is not looked for.
+}
+
+TEST_F(WaitingTest, LetsOthersInDuringAnAttempt) {
+  std::promise<void> begun;
+  std::promise<void> may_end;
+  Script slow = ForAPlace("slow");
+  slow.attempt = [&](Now, Waiter::Turn, Duration) {
+    if (++attempts_ > 1) return Waiter::Answer{{.allowed = true, .reason = Reason::kOk}};
+    begun.set_value();
+    may_end.get_future().wait();
+    return Waiter::Answer{{.reason = Reason::kLimited, .retry_after = seconds(1'000)}, true};
+  };
+  ASSERT_TRUE(InLine(slow, {7}, seconds(60)));
+  begun.get_future().wait();
+  EXPECT_EQ(waiting_->size(), 1U);
+  const auto other = InLine("other", 8, seconds(60));
+  ASSERT_TRUE(other);
+  EXPECT_TRUE(waiting_->Cancel(*other));
+  // What is given back during the attempt comes too late for it, and is not forgotten.
+  Nudge(7);
+  may_end.set_value();
+  EXPECT_THAT(answers_.Names(1), ElementsAre("slow"));
+  EXPECT_EQ(attempts_, 2);
+}
+
+TEST_F(WaitingTest, CancelsOneInTheMiddleOfAnAttemptWhenThatIsOver) {
+  for (const Duration delay : {Duration(0), Duration(seconds(5))}) {
+    std::promise<void> begun;
+    std::promise<void> may_end;
+    Script slow = ForAPlace("slow");
+    slow.attempt = [&](Now, Waiter::Turn, Duration) {
+      begun.set_value();
+      may_end.get_future().wait();
+      return Waiter::Answer{{.allowed = true, .reason = Reason::kOk, .delay = delay}};
+    };
+    const auto id = InLine(slow, {7}, seconds(60));
+    ASSERT_TRUE(id);
+    begun.get_future().wait();
+    auto cancelled = std::async(std::launch::async, [&] { return waiting_->Cancel(*id); });
+    may_end.set_value();
+    // Let through at once it is over; with a delay there is still time.
+    EXPECT_EQ(cancelled.get(), delay > Duration(0));
+    AwaitSleep(clock_);
+    EXPECT_EQ(given_back_, delay > Duration(0) ? 1 : 0);
+    EXPECT_EQ(answers_.size(), 1U);
+    EXPECT_EQ(waiting_->size(), 0U);
+  }
+}
+
+TEST_F(WaitingTest, HoldsAnAnswerThatHasADelayAndLetsTheNextTry) {
+  Script delayed = ForAPlace("delayed");
+  Duration patience(0);
+  delayed.attempt = [&](Now, Waiter::Turn, Duration left) {
+    patience = left;
+    return Waiter::Answer{{.allowed = true, .reason = Reason::kOk, .delay = seconds(5)}};
+  };
+  places_ = 1;
+  const auto id = InLine(delayed, {7}, seconds(60));
+  ASSERT_TRUE(InLine("next", 7, seconds(60)));
+  EXPECT_THAT(answers_.Names(1), ElementsAre("next"));
+  EXPECT_EQ(patience, seconds(60));
+  EXPECT_FALSE(HasLine(7));
+  AdvanceAndServe(clock_, seconds(5) - Duration(1));
+  EXPECT_EQ(answers_.size(), 1U);
+  clock_.Advance(Duration(1));
+  EXPECT_TRUE(answers_.At(1).allowed);
+  EXPECT_EQ(answers_.At(1).delay, Duration(0));
+  EXPECT_FALSE(waiting_->Cancel(*id));
+}
+
+TEST_F(WaitingTest, GivesBackWhatOneHadWhoseAnswerWasHeld) {
+  Script delayed = ForAPlace("delayed");
+  delayed.attempt = [&](Now, Waiter::Turn, Duration) {
+    ++attempts_;
+    return Waiter::Answer{{.allowed = true, .reason = Reason::kOk, .delay = seconds(5)}};
+  };
+  const auto id = InLine(delayed, {7}, seconds(60));
+  AwaitAttempts(1);
+  EXPECT_TRUE(waiting_->Cancel(*id));
+  EXPECT_EQ(given_back_, 1);
+  EXPECT_EQ(waiting_->size(), 0U);
+}
+
+TEST_F(WaitingTest, KnowsTheThreadThatServes) {
+  std::promise<bool> serving;
+  ASSERT_TRUE(
+      Booked([&](const Decision&) { serving.set_value(waiting_->IsServing()); }, Duration(0)));
+  EXPECT_TRUE(serving.get_future().get());
+  EXPECT_FALSE(waiting_->IsServing());
+  AwaitSleep(clock_);  // Until the callback is done with the promise.
+}
+
 TEST_F(WaitingTest, TriesAgainWhenItWasToldTo) {
-  ASSERT_TRUE(waiting_->Add(InLine("a", 7, seconds(60), seconds(10))));
+  ASSERT_TRUE(InLine("a", 7, seconds(60), seconds(10)));
   while (attempts_ < 1) std::this_thread::yield();
   AwaitSleep(clock_);
   places_ = 1;
@@ -141,7 +290,7 @@ TEST_F(WaitingTest, TriesAgainWhenItWasToldTo) {
 }
 
 TEST_F(WaitingTest, GivesUpAtTheDeadlineAndNotBefore) {
-  ASSERT_TRUE(waiting_->Add(InLine("a", 7, seconds(20))));
+  ASSERT_TRUE(InLine("a", 7, seconds(20)));
   AdvanceAndServe(clock_, seconds(20) - Duration(1));
   EXPECT_EQ(answers_.size(), 0U);
   clock_.Advance(Duration(1));
@@ -151,20 +300,20 @@ TEST_F(WaitingTest, GivesUpAtTheDeadlineAndNotBefore) {
 }
 
 TEST_F(WaitingTest, GivesUpOnOneInTheMiddleOfALineWithoutDisturbingTheOthers) {
-  ASSERT_TRUE(waiting_->Add(InLine("a", 7, seconds(60))));
-  ASSERT_TRUE(waiting_->Add(InLine("b", 7, seconds(5))));
-  ASSERT_TRUE(waiting_->Add(InLine("c", 7, seconds(60))));
+  ASSERT_TRUE(InLine("a", 7, seconds(60)));
+  ASSERT_TRUE(InLine("b", 7, seconds(5)));
+  ASSERT_TRUE(InLine("c", 7, seconds(60)));
   AwaitSleep(clock_);
   clock_.Advance(seconds(5));
   EXPECT_THAT(answers_.Names(1), ElementsAre("b"));
   EXPECT_FALSE(answers_.At(0).allowed);
   places_ = 2;
-  waiting_->Nudge();
+  Nudge(7);
   EXPECT_THAT(answers_.Names(3), ElementsAre("b", "a", "c"));
 }
 
 TEST_F(WaitingTest, TakesWhatThereIsAtTheVeryDeadline) {
-  ASSERT_TRUE(waiting_->Add(InLine("a", 7, seconds(5))));
+  ASSERT_TRUE(InLine("a", 7, seconds(5)));
   while (attempts_ < 1) std::this_thread::yield();
   AwaitSleep(clock_);
   places_ = 1;
@@ -173,30 +322,32 @@ TEST_F(WaitingTest, TakesWhatThereIsAtTheVeryDeadline) {
 }
 
 TEST_F(WaitingTest, StopsAtOnceWhenWaitingDoesNotHelp) {
-  Wait wait = InLine("a", 7, seconds(60));
-  wait.attempt = [](Now, Wait::Turn) {
-    return Decision{.reason = Reason::kNeverFits, .retry_after = kNever};
-  };
-  ASSERT_TRUE(waiting_->Add(std::move(wait)));
+  ASSERT_TRUE(InLine({.attempt =
+                          [](Now, Waiter::Turn, Duration) {
+                            return Waiter::Answer{
+                                {.reason = Reason::kNeverFits, .retry_after = kNever}};
+                          },
+                      .done = answers_.For("a")},
+                     {7}, seconds(60)));
   EXPECT_EQ(answers_.At(0).reason, Reason::kNeverFits);
 }
 
 TEST_F(WaitingTest, RefusesMoreThanItsCapacityUntilSomebodyLeaves) {
   std::optional<WaitId> last;
-  for (int i = 0; i < 4; ++i) last = waiting_->Add(Booked("a", seconds(5)));
+  for (int i = 0; i < 4; ++i) last = Booked("a", seconds(5));
   ASSERT_TRUE(last);
-  EXPECT_FALSE(waiting_->Add(Booked("b", seconds(5))));
-  EXPECT_FALSE(waiting_->Add(InLine("b", 7, seconds(5))));
-  EXPECT_FALSE(waiting_->HasLine(7));
+  EXPECT_FALSE(Booked("b", seconds(5)));
+  EXPECT_FALSE(InLine("b", 7, seconds(5)));
+  EXPECT_FALSE(HasLine(7));
   EXPECT_EQ(waiting_->size(), 4U);
   EXPECT_TRUE(waiting_->Cancel(*last));
-  EXPECT_TRUE(waiting_->Add(Booked("c", seconds(5))));
+  EXPECT_TRUE(Booked("c", seconds(5)));
 }
 
 TEST_F(WaitingTest, NeverAnswersAWaitThatWasCancelled) {
-  const auto booked = waiting_->Add(Booked("booked", seconds(1)));
-  const auto in_line = waiting_->Add(InLine("in line", 7, seconds(1)));
-  ASSERT_TRUE(waiting_->Add(Booked("witness", seconds(2))));
+  const auto booked = Booked("booked", seconds(1));
+  const auto in_line = InLine("in line", 7, seconds(1));
+  ASSERT_TRUE(Booked("witness", seconds(2)));
   EXPECT_TRUE(waiting_->Cancel(*booked));
   EXPECT_TRUE(waiting_->Cancel(*in_line));
   EXPECT_FALSE(waiting_->Cancel(*booked));
@@ -207,7 +358,7 @@ TEST_F(WaitingTest, NeverAnswersAWaitThatWasCancelled) {
 }
 
 TEST_F(WaitingTest, CannotCancelAWaitThatIsOver) {
-  const auto id = waiting_->Add(Booked("a", seconds(1)));
+  const auto id = Booked("a", seconds(1));
   AwaitSleep(clock_);
   clock_.Advance(seconds(1));
   answers_.Names(1);
@@ -216,18 +367,16 @@ TEST_F(WaitingTest, CannotCancelAWaitThatIsOver) {
 }
 
 TEST_F(WaitingTest, LetsACallbackWaitAgain) {
-  Wait wait = Booked("", seconds(1));
-  wait.done = [this](const Decision&) { waiting_->Add(Booked("second", seconds(1))); };
-  ASSERT_TRUE(waiting_->Add(std::move(wait)));
+  ASSERT_TRUE(Booked([this](const Decision&) { Booked("second", seconds(1)); }, seconds(1)));
   AdvanceAndServe(clock_, seconds(1));
   clock_.Advance(seconds(1));
   EXPECT_THAT(answers_.Names(1), ElementsAre("second"));
 }
 
 TEST_F(WaitingTest, TellsThoseStillWaitingWhenItEndsInTheOrderInWhichTheyCame) {
-  ASSERT_TRUE(waiting_->Add(InLine("a", 7, seconds(60))));
-  ASSERT_TRUE(waiting_->Add(Booked("b", seconds(60))));
-  ASSERT_TRUE(waiting_->Add(InLine("c", 7, seconds(60))));
+  ASSERT_TRUE(InLine("a", 7, seconds(60)));
+  ASSERT_TRUE(Booked("b", seconds(60)));
+  ASSERT_TRUE(InLine("c", 7, seconds(60)));
   waiting_.reset();
   EXPECT_THAT(answers_.Names(3), ElementsAre("a", "b", "c"));
   for (std::size_t i = 0; i < 3; ++i) {
@@ -239,9 +388,14 @@ TEST_F(WaitingTest, TellsThoseStillWaitingWhenItEndsInTheOrderInWhichTheyCame) {
 TEST_F(WaitingTest, RefusesToWaitAgainForACallbackWhenItEnds) {
   std::optional<WaitId> again = WaitId{1};
   Waiting* const waiting = waiting_.get();
-  Wait wait = Booked("", seconds(60));
-  wait.done = [&](const Decision&) { again = waiting->Add(Booked("never", seconds(1))); };
-  ASSERT_TRUE(waiting_->Add(std::move(wait)));
+  ASSERT_TRUE(Booked(
+      [&, waiting](const Decision&) {
+        std::unique_ptr<Waiter> waiter =
+            std::make_unique<ScriptedWaiter>(Script{.done = answers_.For("never")});
+        again = waiting->Hold(waiter, {}, clock_.Read().steady + seconds(1));
+        EXPECT_TRUE(waiter);
+      },
+      seconds(60)));
   waiting_.reset();
   EXPECT_FALSE(again);
   EXPECT_EQ(answers_.size(), 0U);
@@ -256,7 +410,8 @@ TEST_F(WaitingTest, IsCancelledAndServedByManyThreadsWithoutLosingAnybody) {
   std::thread giver([&] {
     while (!stop) {
       ++places_;
-      waiting_->Nudge();
+      Nudge(0);
+      Nudge(1);
       clock_.Advance(std::chrono::milliseconds(1));
     }
   });
@@ -265,9 +420,8 @@ TEST_F(WaitingTest, IsCancelledAndServedByManyThreadsWithoutLosingAnybody) {
     for (int t = 0; t < kThreads; ++t) {
       threads.emplace_back([&, t] {
         for (int i = 0; i < kEach; ++i) {
-          const auto id =
-              i % 3 == 0 ? waiting_->Add(Booked("", std::chrono::milliseconds(i % 5)))
-                         : waiting_->Add(InLine("", static_cast<unsigned>(t % 2), seconds(3'600)));
+          const auto id = i % 3 == 0 ? Booked("", std::chrono::milliseconds(i % 5))
+                                     : InLine("", static_cast<unsigned>(t % 2), seconds(3'600));
           ASSERT_TRUE(id);
           if (i % 4 == 0 && waiting_->Cancel(*id)) ++cancelled;
         }

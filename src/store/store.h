@@ -25,6 +25,12 @@ struct NamedLimit {
   Limit limit;
 };
 
+// What a charge took, for whoever may give it back.
+struct Receipt {
+  std::int64_t charged = 0;  // Less than the cost where debt was capped.
+  Ticks at{0};               // Where it was taken from.
+};
+
 // What is asked of one key under one limit.
 struct Charge {
   std::string_view rule{};       // What the limit is called.
@@ -67,8 +73,12 @@ struct Group {
   Decision decision{};
   // Out: why nothing was decided.
   std::optional<Error> error{};
-  // Out, if there is room for them: what each charge would need to be unbooked.
-  std::span<Ticks> receipts{};
+  // Out, if there is room for them and all enforced charges passed: what each charge would need to
+  // be unbooked. Of charges on the same key the first speaks for all.
+  std::span<Receipt> receipts{};
+  // Out, kCommit and kCancel, if there is room for them: the hashes of the keys that were settled.
+  std::span<std::uint64_t> settled{};
+  std::size_t settled_count = 0;
 };
 
 class Completion {

@@ -39,13 +39,12 @@ std::optional<std::string> RunOnMemory(const Trace& trace) {
 class MemoryStoreOracle : public testing::TestWithParam<Family> {};
 
 TEST_P(MemoryStoreOracle, AgreesWithTheStoreAtEveryStepOfRandomTraces) {
-  const TraceOptions options{
-      .clock_damage = false, .most_cost = kMaxCount, .unbooks_overdrafts = false};
+  const TraceOptions options{.clock_damage = false, .most_cost = kMaxCount};
   EXPECT_EQ(RunTraces(GetParam(), options, RunOnMemory), std::nullopt);
 }
 
 TEST_P(MemoryStoreOracle, AgreesWhenAClockSteppedBackSoFarThatStateMustBeMended) {
-  const TraceOptions options{.most_cost = kMaxCount, .unbooks_overdrafts = false};
+  const TraceOptions options{.most_cost = kMaxCount};
   EXPECT_EQ(RunTraces(GetParam(), options, RunOnMemory), std::nullopt);
 }
 

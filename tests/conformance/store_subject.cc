@@ -50,21 +50,21 @@ Decision StoreSubject::Do(const Action& action, Now now) {
                 .verb = StepVerb(action.verb),
                 .wait = action.wait};
   if (action.verb == Verb::kUnbook) {
-    charge.reserved = taken_.at(action.of).cost;
-    charge.receipt = taken_.at(action.of).receipt;
+    charge.reserved = taken_.at(action.of).receipt.charged;
+    charge.receipt = taken_.at(action.of).receipt.at;
   }
   const bool reserves = settled_.contains(action.number);
   if (shortcut_ && !reserves && !unbooked_.contains(action.number)) return shortcut_(charge, now);
 
   std::array<Decision, 1> decisions;
-  std::array<Ticks, 1> receipts{};
+  std::array<Receipt, 1> receipts{};
   Group group{.action = reserves ? weir::Action::kReserve : weir::Action::kDecide,
               .charges = {&charge, 1},
               .decisions = decisions,
               .ttl = kForever,
               .receipts = receipts};
   const Decision decision = Submit(group, now);
-  taken_[action.number] = {group.reservation, action.cost, receipts[0]};
+  taken_[action.number] = {group.reservation, receipts[0]};
   return decision;
 }
 

@@ -29,8 +29,7 @@ class StoreSubject final : public Subject {
  private:
   struct Taken {
     ReservationId reservation = ReservationId::kNone;
-    std::int64_t cost = 0;
-    Ticks receipt{0};
+    Receipt receipt{};
   };
 
   Decision Submit(Group& group, Now now);

@@ -117,9 +117,8 @@ class TraceMaker {
   Action RandomAction() {
     if (options_.plain) return PlainAction();
     Action action;
-    const bool unbooks = options_.unbooks_overdrafts || !trace_.spec.overdraft;
     switch (random_.Weighted(
-        {70, 7, 5, 3, 1, open_.empty() ? 0 : settle_weight_, open_.empty() || !unbooks ? 0 : 3})) {
+        {70, 7, 5, 3, 1, open_.empty() ? 0 : settle_weight_, open_.empty() ? 0 : 3})) {
       case 0:
         action.verb = Verb::kCheck;
         break;

@@ -47,8 +47,6 @@ struct TraceOptions {
   int ticks_per_nanosecond = 16;
   std::int64_t most_per_second = 10'000'000;
   std::int64_t most_cost = std::numeric_limits<std::int64_t>::max();
-  // A store tells nobody how much of an overdraft it really charged, so nobody can unbook it there.
-  bool unbooks_overdrafts = true;
 };
 
 struct TraceStep {

@@ -168,9 +168,11 @@ void MemoryStore::LockedGroup::ApplyAll(ReservationId reservation) noexcept {
   }
   for (std::size_t i = 0; i < group_.charges.size(); ++i) {
     if (group_.charges[i].limit->kind() != LimitKind::kCounted) continue;
-    const Taken& taken = entries_[entry_of_[i]].taken;
-    group_.decisions[i] = taken.decision;
-    if (i < group_.receipts.size()) group_.receipts[i] = taken.receipt;
+    const Entry& entry = entries_[entry_of_[i]];
+    group_.decisions[i] = entry.taken.decision;
+    if (i >= group_.receipts.size()) continue;
+    const std::int64_t charged = entry.key.charge == i ? entry.taken.charged : 0;
+    group_.receipts[i] = {.charged = charged, .at = entry.taken.receipt};
   }
 }
 
@@ -244,12 +246,17 @@ void MemoryStore::DecideGroup(Group& group, Now now) noexcept {
   const Instant at = timeline_.At(now);
   group.reservation = ReservationId::kNone;
   bool leases = false;
+  bool only_shadows_lease = true;
   Ticks longest_lease{0};
   for (const Charge& charge : group.charges) {
     const Limit& limit = *charge.limit;
     if (limit.predecessor() != nullptr) CarryOver(limit, charge.hash, now, at);
-    if (limit.algorithm() != Algorithm::kConcurrency || charge.verb != Verb::kCheck) continue;
-    leases = leases || charge.cost != 0;
+    const bool is_lease = limit.kind() == LimitKind::kCounted &&
+                          limit.algorithm() == Algorithm::kConcurrency &&
+                          charge.verb == Verb::kCheck && charge.cost != 0;
+    if (!is_lease) continue;
+    leases = true;
+    only_shadows_lease = only_shadows_lease && charge.shadow;
     longest_lease = std::max(longest_lease, ToTicks(limit.spec().lease));
   }
   const bool merely_asks = MerelyAsks(group);
@@ -264,7 +271,9 @@ void MemoryStore::DecideGroup(Group& group, Now now) noexcept {
   if (pass && noted) {
     const Ticks ttl = group.action == Action::kReserve ? ToTicks(group.ttl) : longest_lease;
     group.reservation = reservations_.Open(at.now + ttl, at.now);
-    if (group.reservation == ReservationId::kNone) {
+    // Shadows stop nobody: without a record, their leases end when their time is over.
+    const bool needed = group.action == Action::kReserve || !only_shadows_lease;
+    if (group.reservation == ReservationId::kNone && needed) {
       for (Decision& decision : group.decisions.first(group.charges.size())) {
         decision.allowed = false;
         decision.reason = Reason::kOverload;
@@ -314,6 +323,7 @@ void MemoryStore::SettleGroup(Group& group, Now now) noexcept {
   const Instant at = timeline_.At(now);
   const std::int64_t cost = group.action == Action::kCommit ? group.cost : 0;
   group.decision = {.allowed = true, .reason = Reason::kNoRule, .cost = cost};
+  group.settled_count = 0;
   bool first = true;
   const bool found = reservations_.Take(group.reservation, at.now, [&](const Reserved& reserved) {
     const Charge* charge = InForce(reserved, group.charges);
@@ -323,6 +333,9 @@ void MemoryStore::SettleGroup(Group& group, Now now) noexcept {
         Take(limit, reserved.hash, SettlementOf(reserved, limit, cost), at).decision;
     decision.cost = cost;
     if (charge != nullptr) decision.rule = charge->rule;
+    if (group.settled_count < group.settled.size()) {
+      group.settled[group.settled_count++] = reserved.hash;
+    }
     if (reserved.shadow) return;  // Has no say.
     if (std::exchange(first, false) || IsTighter(decision, group.decision)) {
       group.decision = decision;

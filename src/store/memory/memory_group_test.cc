@@ -44,6 +44,84 @@ class MixedGroup : public testing::Test {
   const std::vector<AlgorithmCase> all_ = EveryAlgorithm();
 };
 
+TEST(Receipts, SayWhatWasTakenOnceForEachKey) {
+  StoreUnderTest under_test;
+  const Limit bucket = LimitOf("10/10s");
+  const Limit overdraft =
+      LimitOf("10/10s", {.algorithm = Algorithm::kFixedWindow, .overdraft = true});
+  std::vector<Charge> charges{
+      under_test.ChargeFor("ann", bucket, 2), under_test.ChargeFor("ann", bucket, 3),
+      under_test.ChargeFor("bob", overdraft, 100), under_test.ChargeFor("bob", bucket, 1)};
+  std::array<Decision, 4> decisions;
+  std::array<Receipt, 4> receipts{};
+  Group group{.charges = charges, .decisions = decisions, .receipts = receipts};
+  under_test.store.Decide(group, under_test.clock.Read());
+  ASSERT_TRUE(group.decision.allowed);
+  const std::array<std::int64_t, 4> taken{5, 0, 20, 1};  // Debt ends at twice the capacity.
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    EXPECT_EQ(receipts[i].charged, taken[i]) << i;
+    charges[i].verb = Verb::kUnbook;
+    charges[i].cost = 0;
+    charges[i].reserved = receipts[i].charged;
+    charges[i].receipt = receipts[i].at;
+  }
+  under_test.store.Decide(group, under_test.clock.Read());
+  EXPECT_EQ(under_test.Remaining("ann", bucket), 10);
+  EXPECT_EQ(under_test.Remaining("bob", bucket), 10);
+  EXPECT_EQ(under_test.Remaining("bob", overdraft), 10);
+}
+
+TEST(Settled, NamesTheKeysAsFarAsThereIsRoom) {
+  StoreUnderTest under_test;
+  const Limit limit = LimitOf("10/10s");
+  for (const std::size_t room : {0U, 1U, 5U}) {
+    const std::vector<Charge> charges{under_test.ChargeFor("ann", limit),
+                                      under_test.ChargeFor("bob", limit)};
+    std::vector<std::uint64_t> settled(room);
+    Group group{.action = Action::kCancel,
+                .reservation = under_test.Ask(charges, Action::kReserve).reservation,
+                .settled = settled};
+    under_test.store.Decide(group, under_test.clock.Read());
+    EXPECT_EQ(group.settled_count, std::min<std::size_t>(room, 2));
+    settled.resize(group.settled_count);
+    for (const std::uint64_t hash : settled) {
+      EXPECT_TRUE(hash == charges[0].hash || hash == charges[1].hash);
+    }
+    under_test.store.Decide(group, under_test.clock.Read());
+    EXPECT_TRUE(group.error);
+    EXPECT_EQ(group.settled_count, 0U);
+  }
+}
+
+TEST(LeaseRecords, AreNotOpenedForALimitThatCountsNothing) {
+  StoreUnderTest under_test;
+  const Limit unlimited = LimitOf("unlimited", {.algorithm = Algorithm::kConcurrency});
+  const Limit bucket = LimitOf("10/10s");
+  const Decision decision =
+      under_test.Ask({under_test.ChargeFor("ann", unlimited), under_test.ChargeFor("ann", bucket)});
+  EXPECT_TRUE(decision.allowed);
+  EXPECT_EQ(decision.reservation, ReservationId::kNone);
+  EXPECT_EQ(under_test.store.Stats().reservations, 0U);
+}
+
+TEST(LeaseRecords, DenyNobodyWhenOnlyShadowsWantThemAndTheyAreUsedUp) {
+  StoreUnderTest under_test({.max_reservations = 1});
+  const Limit places = LimitOf("9 concurrent lease 10s");
+  const Limit bucket = LimitOf("10/10s");
+  std::vector<Charge> charges{under_test.ChargeFor("ann", bucket),
+                              under_test.ChargeFor("ann", places)};
+  ASSERT_TRUE(under_test.Ask(charges).allowed);
+  EXPECT_EQ(under_test.Ask(charges).reason, Reason::kOverload);
+  charges[1].shadow = true;
+  const Decision passed = under_test.Ask(charges);
+  EXPECT_TRUE(passed.allowed);
+  EXPECT_EQ(passed.reservation, ReservationId::kNone);
+  EXPECT_EQ(under_test.Remaining("ann", bucket), 8);
+  EXPECT_EQ(under_test.Ask(charges, Action::kReserve).reason, Reason::kOverload);
+  under_test.clock.Advance(seconds(10));
+  EXPECT_EQ(under_test.Remaining("ann", places), 9);
+}
+
 TEST_F(MixedGroup, ChargesEveryKeyWhenAllPass) {
   const std::vector<Charge> charges = Charges(3);
   std::vector<Decision> decisions(charges.size());

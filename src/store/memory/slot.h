@@ -26,6 +26,9 @@
 #define WEIR_THREAD_SANITIZER
 #endif
 #endif
+#ifdef WEIR_THREAD_SANITIZER
+#include <sanitizer/tsan_interface.h>
+#endif
 
 namespace weir {
 
@@ -106,6 +109,9 @@ struct HardwareAtomics {
     __atomic_store_n(&slot.word, value.word, __ATOMIC_RELEASE);
   }
   static void StoreWord(SlotHead& slot, std::uint64_t word) noexcept {
+#ifdef WEIR_THREAD_SANITIZER  // It takes the word and the whole slot for two different things.
+    __tsan_release(&slot);
+#endif
     __atomic_store_n(&slot.word, word, __ATOMIC_RELEASE);
   }
 
