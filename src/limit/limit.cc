@@ -79,10 +79,10 @@ Result<Limit> Limit::Make(const LimitSpec& spec) {
   limit.state_salt_ = SaltOf(spec, limit.generation_);
   if (spec.kind != LimitKind::kCounted) {
     limit.capacity_ = spec.kind == LimitKind::kDeny ? 0 : kMaxCount;
-    return limit;
-  }
   if (std::optional<std::string> problem = FindProblem(spec)) {
     return std::unexpected(Error{ErrorCode::kInvalidArgument, *std::move(problem)});
+  }
+    return limit;
   }
   if (spec.align == Align::kCalendar) {
     auto calendar = Calendar::Make(spec.calendar, spec.zone, spec.week_start);
