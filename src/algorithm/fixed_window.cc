@@ -24,9 +24,10 @@ Frame FrameAt(const Limit& limit, const Instant& at) noexcept {
     const std::int64_t end = EpochWindowEnd(limit.window(), at).count();
     return {.now = at.now.count(), .end = end, .length = limit.window(), .calendar = false};
   }
-  const Calendar::Window window = limit.calendar()->WindowAt(at.wall);
-  return {.now = at.wall.time_since_epoch().count(),
-          .end = window.end.time_since_epoch().count(),
+  // A time that is held at an end of the calendar stands still there, in a window without end.
+  const WallTime wall = Calendar::Nearest(at.wall);
+  return {.now = wall.time_since_epoch().count(),
+          .end = limit.calendar()->WindowAt(wall).end.time_since_epoch().count(),
           // Windows differ: the longest, or a short month would take the next for clock damage.
           .length = limit.time_to_fresh().count(),
           .calendar = true};

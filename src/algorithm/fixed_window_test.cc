@@ -320,3 +320,38 @@ TEST(FixedWindow, OfTheCalendarTakesOverTheCountOfAWindowMoreThanOnePeriodLater)
 
 }  // namespace
 }  // namespace weir
+TEST(FixedWindow, OfTheCalendarCountsTimesBefore1970AsItsFirstWindow) {
+  for (const WallTime start : {WallTime::min(), On(1900, 6, 1) + 5h, On(1969, 12, 31) + 23h}) {
+    DrivenKey key = OfCalendar(3, CalendarPeriod::kDay, "UTC", start);
+    EXPECT_EQ(TakeAll(key), 3);
+    EXPECT_EQ(key.Check().retry_after, 24h);
+    key.SetWall(On(1970, 1, 1) + 23h);
+    EXPECT_EQ(key.Check().retry_after, 1h);
+    key.SetWall(On(1970, 1, 2));
+    EXPECT_EQ(TakeAll(key), 3);
+  }
+}
+
+TEST(FixedWindow, OfTheCalendarCountsTimesAfter2200AsItsLastWindow) {
+  DrivenKey early = OfCalendar(3, CalendarPeriod::kYear, "UTC", On(2199, 12, 31) + 23h);
+  EXPECT_EQ(TakeAll(early), 3);
+  EXPECT_EQ(early.Check().retry_after, 1h);
+  early.Advance(1h);
+  EXPECT_EQ(TakeAll(early), 3);
+  for (const WallTime wall : {On(2200, 12, 31), On(2201, 1, 1), On(2201, 7, 1), WallTime::max()}) {
+    early.SetWall(wall);
+    EXPECT_EQ(TakeAll(early), 0);
+    // WallTime ends in 2262; a key may begin there just as well.
+    for (const WallTime start : {On(2201, 1, 1), On(2261, 1, 1), WallTime::max()}) {
+      DrivenKey key = OfCalendar(3, CalendarPeriod::kDay, "Europe/Berlin", start);
+      EXPECT_EQ(TakeAll(key), 3);
+      EXPECT_GT(key.Check().retry_after, 0s);
+      EXPECT_LE(key.Check().retry_after, 24h);
+      key.SetWall(wall);
+      if (wall > On(2200, 12, 31)) {
+        EXPECT_EQ(TakeAll(key), 0);
+      }
+    }
+  }
+}
+
