@@ -44,7 +44,9 @@ MemoryStore::MemoryStore(const MemoryStoreOptions& options, Now start)
 Request MemoryStore::RequestOf(const Charge& charge) noexcept {
   return {.verb = charge.verb,
           .cost = charge.cost,
-          .wait = std::min(ToTicks(charge.wait), Ticks(charge.limit->max_wait())),
+          // Held within bounds first: in ticks there is less room than in nanoseconds.
+          .wait = ToTicks(
+              std::clamp(charge.wait, Duration(0), ToDuration(Ticks(charge.limit->max_wait())))),
           .reserved = charge.reserved,
           .receipt = charge.receipt};
 }

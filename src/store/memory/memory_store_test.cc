@@ -307,6 +307,40 @@ TEST_P(Overdraft, SaysWhenSomethingWillBeLeftAgain) {
 INSTANTIATE_TEST_SUITE_P(Algorithms, Overdraft,
                          testing::ValuesIn(EveryAlgorithm({.overdraft = true})), NameOfAlgorithm());
 
+TEST(MemoryStore, DecidesAtAnyTimeThatCanBeWritten) {
+  std::vector<AlgorithmCase> cases = EveryAlgorithm();
+  for (const CalendarPeriod period : {CalendarPeriod::kDay, CalendarPeriod::kYear}) {
+    cases.push_back({"Calendar", Limit::Make({.algorithm = Algorithm::kFixedWindow,
+                                              .count = 10,
+                                              .align = Align::kCalendar,
+                                              .calendar = period})
+                                     .value()});
+  }
+  const Now usual = ManualClock().Read();
+  for (const AlgorithmCase& algorithm : cases) {
+    SCOPED_TRACE(algorithm.name);
+    for (const SteadyTime start : {SteadyTime::min(), usual.steady, SteadyTime::max()}) {
+      for (const WallTime origin : {WallTime::min(), usual.wall, WallTime::max()}) {
+        MemoryStore store({}, {start, origin});
+        Charge charge{
+            .hash = store.Hash("ann"), .limit = &algorithm.limit, .wait = Duration::max()};
+        if (!algorithm.is_bucket()) charge.wait = Duration(0);
+        for (const SteadyTime steady : {SteadyTime::min(), SteadyTime::max(), usual.steady}) {
+          for (const WallTime wall : {WallTime::max(), WallTime::min(), usual.wall}) {
+            std::int64_t admitted = 0;
+            while (admitted < 200 && store.Decide(charge, {steady, wall}).allowed) ++admitted;
+            EXPECT_LE(admitted, algorithm.at_once + 60);
+            const Decision denied = store.Decide(charge, {steady, wall});
+            EXPECT_FALSE(denied.allowed);
+            EXPECT_GT(denied.retry_after, Duration(0));
+            EXPECT_LE(denied.retry_after, 2 * algorithm.limit.time_to_fresh());
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(MemoryStore, TellsTheDelayOfAQueue) {
   StoreUnderTest under_test;
   const Limit limit =
