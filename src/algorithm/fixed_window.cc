@@ -17,6 +17,11 @@ struct Frame {
   Duration Until(std::int64_t later) const noexcept {
     return calendar ? Duration(later - now) : ToDuration(Ticks(later - now));
   }
+  // From when on nothing tells a window that ends at `later` from none. The wall clock may be set
+  // back, and then a calendar window lasts longer on the steady one.
+  Duration UntilForgotten(std::int64_t later) const noexcept {
+    return Until(later) + (calendar ? Duration(length) : Duration(0));
+  }
 };
 
 Frame FrameAt(const Limit& limit, const Instant& at) noexcept {
@@ -82,7 +87,7 @@ Step<FixedWindowState> StepFixedWindow(const Limit& limit, const FixedWindowStat
   Step<FixedWindowState> step;
   step.next = rolled;
   if (verdict.allowed) step.next.count = CountAfter(limit, rolled, request);
-  step.next.fresh_at = at.now + ToTicks(frame.Until(rolled.end));
+  step.next.fresh_at = at.now + ToTicks(frame.UntilForgotten(rolled.end));
   step.charged = verdict.allowed && Takes(request) ? step.next.count - rolled.count : 0;
   step.receipt = Ticks(rolled.end);
   step.decision = DescribeCount(limit, step.next.count, request, verdict);
@@ -92,7 +97,13 @@ Step<FixedWindowState> StepFixedWindow(const Limit& limit, const FixedWindowStat
   }
   // An earlier clock may come after this one, so only clock damage is mended without a charge.
   const bool damaged = rolled.end < state.end;
-  if (!damaged && !(verdict.allowed && Changes(request))) step.next = state;
+  if (!damaged && !(verdict.allowed && Changes(request))) {
+    // A wall clock that was set back has put the end off; whoever asks shows that it still matters.
+    const bool goes_on = rolled.end == state.end;
+    const Ticks fresh_at = goes_on ? std::max(state.fresh_at, step.next.fresh_at) : state.fresh_at;
+    step.next = state;
+    step.next.fresh_at = fresh_at;
+  }
   if (request.verb == Verb::kReset) step.next = {};
   return step;
 }

@@ -286,7 +286,8 @@ TEST(FixedWindow, OfTheCalendarEndsAtLocalMidnight) {
   DrivenKey key = OfCalendar(3, CalendarPeriod::kDay, "Europe/Berlin", On(2025, 1, 10) + 22h);
   EXPECT_EQ(TakeAll(key), 3);
   EXPECT_EQ(key.Check().retry_after, 1h);
-  EXPECT_EQ(key.fixed.fresh_at, key.instant().now + ToTicks(1h));
+  // An hour, and the longest day.
+  EXPECT_EQ(key.fixed.fresh_at, key.instant().now + ToTicks(1h + 27h));
   key.Advance(1h);
   EXPECT_EQ(TakeAll(key), 3);
   EXPECT_EQ(key.Check().retry_after, 24h);
@@ -297,6 +298,20 @@ TEST(FixedWindow, OfTheCalendarFollowsTheWallClockWhenItIsSet) {
   EXPECT_EQ(TakeAll(key), 3);
   key.SetWall(On(2025, 1, 11));
   EXPECT_EQ(TakeAll(key), 3);
+}
+
+TEST(FixedWindow, OfTheCalendarIsKeptLongerByADenialOnceTheWallClockWasSetBack) {
+  DrivenKey key = OfCalendar(3, CalendarPeriod::kDay, "UTC", On(2025, 1, 10) + 23h + 50min);
+  EXPECT_EQ(TakeAll(key), 3);
+  const Ticks fresh_at = key.fixed.fresh_at;
+  key.SetWall(On(2025, 1, 10) + 5h);
+  EXPECT_FALSE(key.Check().allowed);
+  EXPECT_EQ(key.fixed.fresh_at, fresh_at + ToTicks(18h + 50min));
+  EXPECT_EQ(key.fixed.count, 3);
+  // Set forward it may well be set back again.
+  key.SetWall(On(2025, 1, 10) + 23h);
+  EXPECT_FALSE(key.Check().allowed);
+  EXPECT_EQ(key.fixed.fresh_at, fresh_at + ToTicks(18h + 50min));
 }
 
 // A month may be shorter than the next: that alone is no clock damage, or a thread whose clock is
@@ -318,8 +333,6 @@ TEST(FixedWindow, OfTheCalendarTakesOverTheCountOfAWindowMoreThanOnePeriodLater)
   EXPECT_EQ(key.Peek().reset_after, 24h);
 }
 
-}  // namespace
-}  // namespace weir
 TEST(FixedWindow, OfTheCalendarCountsTimesBefore1970AsItsFirstWindow) {
   for (const WallTime start : {WallTime::min(), On(1900, 6, 1) + 5h, On(1969, 12, 31) + 23h}) {
     DrivenKey key = OfCalendar(3, CalendarPeriod::kDay, "UTC", start);
@@ -355,3 +368,5 @@ TEST(FixedWindow, OfTheCalendarCountsTimesAfter2200AsItsLastWindow) {
   }
 }
 
+}  // namespace
+}  // namespace weir

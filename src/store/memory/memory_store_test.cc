@@ -14,6 +14,7 @@ namespace {
 
 using std::chrono::hours;
 using std::chrono::milliseconds;
+using std::chrono::minutes;
 using std::chrono::seconds;
 
 // A charge may be decided by itself, as a group of one, or in a group with others; the answers
@@ -339,6 +340,37 @@ TEST(MemoryStore, DecidesAtAnyTimeThatCanBeWritten) {
       }
     }
   }
+}
+
+TEST(MemoryStore, KeepsACalendarWindowUntilTheWallClockSaysItIsOver) {
+  const Limit limit =
+      LimitOf("100/day", {.algorithm = Algorithm::kFixedWindow, .align = Align::kCalendar});
+  StoreUnderTest under_test({.cap_bytes = kMinCapBytes});
+  const WallTime midnight = under_test.clock.Read().wall + hours(24);
+  under_test.clock.Advance(hours(24) - minutes(10));
+  EXPECT_TRUE(under_test.Check("ann", limit, 100).allowed);
+  under_test.clock.SetWall(midnight - minutes(65));
+  under_test.clock.Advance(minutes(10) + seconds(1));
+  // Keys that take over every slot that is free, at the same instant and no cap in the way.
+  for (int i = 0; i < 5'000; ++i) under_test.Check("new " + std::to_string(i), limit);
+  ASSERT_EQ(under_test.store.Stats().evicted_live, 0U);
+  EXPECT_FALSE(under_test.Check("ann", limit).allowed);
+  const Limit changed = LimitOf("200/day", limit.spec()).Replacing(limit, under_test.clock.Read());
+  EXPECT_FALSE(under_test.Check("ann", changed).allowed);
+  under_test.clock.SetWall(midnight);
+  EXPECT_TRUE(under_test.Check("ann", changed).allowed);
+}
+
+TEST(MemoryStore, CarriesACalendarWindowOverToANewLimitThoughTheWallClockWasSetBack) {
+  const Limit limit =
+      LimitOf("100/day", {.algorithm = Algorithm::kFixedWindow, .align = Align::kCalendar});
+  StoreUnderTest under_test;
+  EXPECT_TRUE(under_test.Check("ann", limit, 100).allowed);
+  const Limit changed = LimitOf("200/day", limit.spec()).Replacing(limit, under_test.clock.Read());
+  under_test.clock.Advance(hours(23));
+  under_test.clock.SetWall(under_test.clock.Read().wall - hours(12));
+  under_test.clock.Advance(hours(12));
+  EXPECT_FALSE(under_test.Check("ann", changed).allowed);
 }
 
 TEST(MemoryStore, TellsTheDelayOfAQueue) {
