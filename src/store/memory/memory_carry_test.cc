@@ -45,10 +45,9 @@ TEST_P(LimitChange, ToASmallerCountKeepsWhatWasUsedInProportionRoundedUp) {
 }
 
 TEST_P(LimitChange, KeepsAKeyThatIsUsedUpUsedUp) {
-  if (is_queue()) return;  // The one being served is above the capacity that it is clamped to.
-  under_test_.Check("ann", limit(), 10);
-  EXPECT_EQ(Left(WithCount(limit(), 3)), 0);
-  under_test_.Check("bob", limit(), 10);
+  under_test_.Check("ann", limit(), GetParam().at_once);
+  EXPECT_EQ(under_test_.Exhaust("ann", WithCount(limit(), 3)), 0);
+  under_test_.Check("bob", limit(), GetParam().at_once);
   const Limit larger = WithCount(limit(), 20);
   EXPECT_EQ(under_test_.Exhaust("bob", larger), GetParam().is_concurrency() ? 10 : 0);
 }
