@@ -101,6 +101,49 @@ TEST(MemoryCap, MakesTheStoreForgetThoseBeingDeniedLast) {
   for (int i = 0; i < kDenied; ++i) ASSERT_FALSE(under_test.Check(key(i), limit).allowed) << i;
 }
 
+// Those who were denied once are let in again and have something left: they are as any other.
+TEST(MemoryCap, MakesTheStoreForgetThoseThatAreNoLongerDeniedAsAnyOther) {
+  for (const Algorithm algorithm : {Algorithm::kTokenBucket, Algorithm::kSlidingWindow}) {
+    StoreUnderTest under_test({.cap_bytes = kMinCapBytes, .hash_seed = 7});
+    const Limit limit = LimitOf("10/h", {.algorithm = algorithm});
+    constexpr int kEased = 200;
+    const auto key = [](int i) { return "eased " + std::to_string(i); };
+    for (int i = 0; i < kEased; ++i) {
+      under_test.Check(key(i), limit, 10);
+      EXPECT_FALSE(under_test.Check(key(i), limit).allowed);
+      under_test.Do(Verb::kRefund, key(i), limit, 8);
+      EXPECT_TRUE(under_test.Check(key(i), limit).allowed);
+    }
+    for (int i = 0; i < 200'000; ++i) under_test.Check("flood " + std::to_string(i), limit, 10);
+    ASSERT_GT(under_test.store.Stats().evicted_live, 0U);
+    int forgotten = 0;
+    for (int i = 0; i < kEased; ++i) {
+      forgotten += under_test.Remaining(key(i), limit) == 10 ? 1 : 0;
+    }
+    EXPECT_GT(forgotten, kEased / 8);
+  }
+}
+
+TEST(MemoryCap, KeepsTheMarkOfThoseBeingDeniedWhoAreMerelyLookedAt) {
+  for (const Algorithm algorithm : {Algorithm::kTokenBucket, Algorithm::kSlidingWindow}) {
+    StoreUnderTest under_test({.cap_bytes = kMinCapBytes, .hash_seed = 7});
+    const Limit limit = LimitOf("10/h", {.algorithm = algorithm});
+    const Limit deny = LimitOf("deny");
+    constexpr int kDenied = 200;
+    const auto key = [](int i) { return "denied " + std::to_string(i); };
+    for (int i = 0; i < kDenied; ++i) {
+      under_test.Check(key(i), limit, 9);
+      EXPECT_FALSE(under_test.Check(key(i), limit, 2).allowed);
+      EXPECT_EQ(under_test.Remaining(key(i), limit), 1);
+      EXPECT_TRUE(under_test.Check(key(i), limit, 0).allowed);
+      under_test.Ask({under_test.ChargeFor(key(i), limit), under_test.ChargeFor("", deny)});
+    }
+    for (int i = 0; i < 200'000; ++i) under_test.Check("flood " + std::to_string(i), limit, 10);
+    ASSERT_GT(under_test.store.Stats().evicted_live, 0U);
+    for (int i = 0; i < kDenied; ++i) ASSERT_EQ(under_test.Remaining(key(i), limit), 1) << i;
+  }
+}
+
 TEST(MemoryCap, DoesNotCountKeysWhoseTimeHasPassed) {
   StoreUnderTest under_test({.cap_bytes = kMinCapBytes, .hash_seed = 7});
   const Limit limit = LimitOf("10/s");

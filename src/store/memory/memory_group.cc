@@ -125,7 +125,7 @@ void MemoryStore::LockedGroup::Do(Entry& entry, Effect effect) noexcept {
   const bool denied = !entry.taken.decision.allowed;
   if (stored || denied) {
     entry.word_after =
-        WordAfter(entry.word, fresh_at, entry.taken.decision, KnockOf(entry.request));
+        WordAfter(entry.word, fresh_at, entry.taken.decision, KnockOf(entry.request), effect);
   }
 }
 

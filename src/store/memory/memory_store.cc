@@ -113,7 +113,8 @@ MemoryStore::Taken MemoryStore::ChargeBucket(const Limit& limit, std::uint64_t f
   Step<BucketState> step;
   buckets_.Update(fingerprint, at.now, [&](std::uint64_t word) {
     step = StepBucket(limit, word, request, at.now);
-    return WordAfter(word, step.next.theoretical_arrival, step.decision, KnockOf(request));
+    const Effect effect = Changes(request) ? Effect::kApply : Effect::kDecideOnly;
+    return WordAfter(word, step.next.theoretical_arrival, step.decision, KnockOf(request), effect);
   });
   return {.decision = step.decision, .charged = step.charged, .receipt = step.receipt};
 }
@@ -129,7 +130,8 @@ MemoryStore::Taken MemoryStore::ChargeWide(WideTable& table, const Limit& limit,
     ReclaimEvents(at.now);
     step = state.Do(request, at, Effect::kApply);
   }
-  table.Unlock(locked, WordAfter(locked.word, step.fresh_at, step.decision, KnockOf(request)));
+  table.Unlock(locked, WordAfter(locked.word, step.fresh_at, step.decision, KnockOf(request),
+                                 Effect::kApply));
   return {.decision = step.decision, .charged = step.charged, .receipt = step.receipt};
 }
 
@@ -162,7 +164,8 @@ Decision MemoryStore::Look(const Limit& limit, std::uint64_t hash, Request reque
       Step<BucketState> step;
       table.Update(fingerprint, at.now, [&](std::uint64_t word) {
         step = StepBucket(limit, word, request, at.now);
-        return WordAfter(word, step.next.theoretical_arrival, step.decision, knock);
+        return WordAfter(word, step.next.theoretical_arrival, step.decision, knock,
+                         Effect::kDecideOnly);
       });
       return step.decision;
     } else {
@@ -176,7 +179,8 @@ Decision MemoryStore::Look(const Limit& limit, std::uint64_t hash, Request reque
       PayloadState state(limit, events_, locked->slot->payload, FreshAt(locked->word));
       const PayloadStep step = state.Do(request, at, Effect::kDecideOnly);
       const Ticks fresh_at = step.stored ? step.fresh_at : FreshAt(locked->word);
-      table.Unlock(*locked, WordAfter(locked->word, fresh_at, step.decision, knock));
+      table.Unlock(*locked,
+                   WordAfter(locked->word, fresh_at, step.decision, knock, Effect::kDecideOnly));
       return step.decision;
     }
   });

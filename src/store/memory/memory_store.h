@@ -14,6 +14,7 @@
 #include <type_traits>
 
 #include "algorithm/leaky_bucket.h"
+#include "algorithm/sliding_log.h"
 #include "algorithm/token_bucket.h"
 #include "base/hash.h"
 #include "base/ticks.h"
@@ -118,15 +119,18 @@ class MemoryStore final : public Store {
     return StepTokenBucket(limit, state, request, now);
   }
   // The word after a step. An admission that leaves something takes off the mark that keeps a key
-  // from giving way to others; a denial sets it if somebody knocked, and moves fresh_at only to
-  // mend what a broken clock left behind.
+  // from giving way to others, and a mere look does not; a denial sets it if somebody knocked, and
+  // moves fresh_at only to mend what a broken clock left behind.
   static std::uint64_t WordAfter(std::uint64_t word, Ticks fresh_at, const Decision& decision,
-                                 Knock knock) noexcept {
-    const std::uint64_t moved = FreshAt(word) == fresh_at ? word : MakeWord(fresh_at);
-    if (decision.allowed) return decision.remaining == 0 ? moved | (word & kDeniedBit) : moved;
+                                 Knock knock, Effect effect) noexcept {
+    const std::uint64_t marked = MakeWord(fresh_at) | (word & kDeniedBit);
+    if (decision.allowed) {
+      const bool eased = effect == Effect::kApply && decision.remaining > 0;
+      return eased ? MakeWord(fresh_at) : marked;
+    }
     if (decision.reason == Reason::kOverload) return word;  // Nobody knows how fresh it is.
     const bool knocked = knock == Knock::kYes && decision.reason == Reason::kLimited;
-    return moved | (word & kDeniedBit) | (knocked ? kDeniedBit : 0);
+    return marked | (knocked ? kDeniedBit : 0);
   }
   static Knock KnockOf(const Request& request) noexcept {
     return Takes(request) ? Knock::kYes : Knock::kNo;
