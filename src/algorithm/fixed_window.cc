@@ -115,4 +115,15 @@ FixedWindowState CarryFixedWindow(const Limit& from, const Limit& to,
   return carried;
 }
 
+FixedWindowState MergeFixedWindows(const Limit& limit, const FixedWindowState& one,
+                                   const FixedWindowState& other, const Instant& at) noexcept {
+  const Frame frame = FrameAt(limit, at);
+  const FixedWindowState a = Roll(one, frame);
+  const FixedWindowState b = Roll(other, frame);
+  const std::int64_t end = std::max(a.end, b.end);
+  return {.end = end,
+          .count = AddUpTo(a.count, b.count, MostCounted(limit)),
+          .fresh_at = at.now + ToTicks(frame.UntilForgotten(end))};
+}
+
 }  // namespace weir

@@ -32,6 +32,11 @@ Step<FixedWindowState> StepFixedWindow(const Limit& limit, const FixedWindowStat
 FixedWindowState CarryFixedWindow(const Limit& from, const Limit& to,
                                   const FixedWindowState& state) noexcept;
 
+// What both have counted of one key under `limit`, for a key that was carried over to it while
+// others were still counting it under the limit before.
+FixedWindowState MergeFixedWindows(const Limit& limit, const FixedWindowState& one,
+                                   const FixedWindowState& other, const Instant& at) noexcept;
+
 // The end of the window of length `window` that `at` lies in, windows being aligned to the epoch.
 Ticks EpochWindowEnd(std::int64_t window, const Instant& at) noexcept;
 

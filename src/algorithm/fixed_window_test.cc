@@ -368,5 +368,28 @@ TEST(FixedWindow, OfTheCalendarCountsTimesAfter2200AsItsLastWindow) {
   }
 }
 
+TEST(FixedWindow, AddsUpWhatWasCountedInTwoPlaces) {
+  DrivenKey one = Window("10/min");
+  EXPECT_TRUE(one.Check(4).allowed);
+  DrivenKey other = Window("10/min");
+  EXPECT_TRUE(other.Check(3).allowed);
+  const auto merge = [&] {
+    return MergeFixedWindows(one.limit(), one.fixed, other.fixed, one.instant());
+  };
+  EXPECT_EQ(merge().count, 7);
+  EXPECT_EQ(merge().end, one.fixed.end);
+  EXPECT_EQ(merge().fresh_at, one.fixed.fresh_at);
+  // Another's clock was ahead: the later window goes on, with the count of both.
+  other.Advance(1min);
+  EXPECT_TRUE(other.Check(5).allowed);
+  EXPECT_EQ(merge().count, 9);
+  EXPECT_EQ(merge().end, other.fixed.end);
+  EXPECT_EQ(merge().fresh_at, other.fixed.fresh_at);
+  one.Advance(1min);
+  EXPECT_EQ(merge().count, 5);  // The first is over.
+  one.Penalize(kHuge);
+  EXPECT_EQ(merge().count, 20);
+}
+
 }  // namespace
 }  // namespace weir

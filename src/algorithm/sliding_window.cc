@@ -9,9 +9,8 @@ namespace {
 
 __extension__ using Wide = __int128;
 
-SlidingWindowState Roll(const Limit& limit, const SlidingWindowState& state,
-                        const Instant& at) noexcept {
-  const Ticks end = EpochWindowEnd(limit.window(), at);
+// The state as it is seen in the window that ends at `end`.
+SlidingWindowState RollTo(const Limit& limit, const SlidingWindowState& state, Ticks end) noexcept {
   const Ticks window(limit.window());
   SlidingWindowState rolled = state;
   if (state.end < end) {
@@ -23,6 +22,11 @@ SlidingWindowState Roll(const Limit& limit, const SlidingWindowState& state,
     rolled.end = end;
   }
   return rolled;
+}
+
+SlidingWindowState Roll(const Limit& limit, const SlidingWindowState& state,
+                        const Instant& at) noexcept {
+  return RollTo(limit, state, EpochWindowEnd(limit.window(), at));
 }
 
 // What is left of the previous window's count when `left` of the current window is to come.
@@ -134,6 +138,19 @@ SlidingWindowState CarrySlidingWindow(const Limit& from, const Limit& to,
   carried.previous = std::min(InProportion(state.previous, from, to), MostCounted(to));
   carried.current = std::min(InProportion(state.current, from, to), MostCounted(to));
   return carried;
+}
+
+SlidingWindowState MergeSlidingWindows(const Limit& limit, const SlidingWindowState& one,
+                                       const SlidingWindowState& other,
+                                       const Instant& at) noexcept {
+  SlidingWindowState a = Roll(limit, one, at);
+  SlidingWindowState b = Roll(limit, other, at);
+  // Of two windows the later goes on.
+  a = RollTo(limit, a, b.end);
+  b = RollTo(limit, b, a.end);
+  return {.end = a.end,
+          .previous = AddUpTo(a.previous, b.previous, MostCounted(limit)),
+          .current = AddUpTo(a.current, b.current, MostCounted(limit))};
 }
 
 }  // namespace weir

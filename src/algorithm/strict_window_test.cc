@@ -3,6 +3,7 @@
 #include <deque>
 #include <limits>
 #include <string_view>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -298,6 +299,29 @@ TEST(StrictWindow, KeepsItsCountInProportionRoundedUpUnderANewLimit) {
   EXPECT_EQ(key.Peek().remaining, 9);
   key.Advance(6s);
   EXPECT_EQ(key.Peek().remaining, 10);
+}
+
+TEST(StrictWindow, AddsUpWhatWasCountedInTwoPlaces) {
+  DrivenKey one = Window("10/min");
+  EXPECT_TRUE(one.Check(4).allowed);
+  DrivenKey other = Window("10/min");
+  EXPECT_TRUE(other.Check(3).allowed);
+  const auto merge = [&](const DrivenKey& a, const DrivenKey& b) {
+    return MergeStrictWindows(one.limit(), a.strict, b.strict, one.instant());
+  };
+  EXPECT_EQ(merge(one, other).counts[0], 7);
+  // Another's clock was ahead: the later sub-window goes on.
+  other.Advance(6s);
+  EXPECT_TRUE(other.Check(1).allowed);
+  for (const auto& [a, b] : {std::pair(&one, &other), std::pair(&other, &one)}) {
+    EXPECT_EQ(merge(*a, *b).end, other.strict.end);
+    EXPECT_EQ(merge(*a, *b).counts[0], 1);
+    EXPECT_EQ(merge(*a, *b).counts[1], 7);
+  }
+  // More than twice the limit is forgiven, the oldest first.
+  one.Penalize(kHuge);
+  EXPECT_EQ(merge(one, other).counts[0], 1);
+  EXPECT_EQ(merge(one, other).counts[1], 19);
 }
 
 }  // namespace

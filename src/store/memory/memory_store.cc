@@ -220,16 +220,15 @@ const Limit* MemoryStore::PredecessorWithState(const Limit& limit, std::uint64_t
 void MemoryStore::CarryOver(const Limit& limit, std::uint64_t hash, Now now,
                             const Instant& at) noexcept {
   const Limit* from = PredecessorWithState(limit, hash, now, at.now);
-  // Once more if it was moved between the look and the lock.
+  // Several may have some, of requests that were slow; and it may be moved between look and lock.
   for (std::size_t i = 0; i < kMostPredecessors && from != nullptr; ++i) {
-    const bool carried =
-        In(RoomFor(limit), [&](auto& table) { return CarryIn(table, *from, limit, hash, at); });
-    from = carried ? nullptr : PredecessorWithState(limit, hash, now, at.now);
+    In(RoomFor(limit), [&](auto& table) { CarryIn(table, *from, limit, hash, at); });
+    from = PredecessorWithState(limit, hash, now, at.now);
   }
 }
 
 template <typename AnyTable>
-bool MemoryStore::CarryIn(AnyTable& table, const Limit& from, const Limit& to, std::uint64_t hash,
+void MemoryStore::CarryIn(AnyTable& table, const Limit& from, const Limit& to, std::uint64_t hash,
                           const Instant& at) noexcept {
   // In the order in which groups lock.
   const std::uint64_t old_key = FingerprintOf(hash, from);
@@ -243,29 +242,31 @@ bool MemoryStore::CarryIn(AnyTable& table, const Limit& from, const Limit& to, s
   std::uint64_t new_word = new_state.word;
   const bool counts = FreshAt(old_word) > at.now;
   const bool carried_already = FreshAt(new_word) > at.now;
-  if constexpr (kIsBucketTable<AnyTable>) {
-    // Added to what the new limit has counted: there may be more to come from somebody who had
-    // taken up the old one before it changed.
-    if (counts) {
-      const Ticks carried =
-          CarryBucket(from, to, {.theoretical_arrival = FreshAt(old_word)}, at.now)
-              .theoretical_arrival;
-      new_word = MakeWord(carried_already ? carried + (FreshAt(new_word) - at.now) : carried);
-      old_word = 0;
-    }
-  } else {
-    if (counts && !carried_already) {
+  // Added to what the new limit has counted: there may be more to come from somebody who had taken
+  // up the old one before it changed.
+  if (counts) {
+    Ticks fresh_at{0};
+    if constexpr (kIsBucketTable<AnyTable>) {
+      const BucketState old_bucket{.theoretical_arrival = FreshAt(old_word)};
+      fresh_at = CarryBucket(from, to, old_bucket, at.now).theoretical_arrival;
+      if (carried_already) fresh_at += FreshAt(new_word) - at.now;
+    } else if (carried_already) {
+      PayloadState late(from, events_, old_state.slot->payload, FreshAt(old_word));
+      late.CarryTo(to);
+      PayloadState heir(to, events_, new_state.slot->payload, FreshAt(new_word));
+      fresh_at = heir.Absorb(late, at);
+    } else {
       // Swapped rather than copied: each payload goes on having one owner.
       std::swap_ranges(std::begin(old_state.slot->payload), std::end(old_state.slot->payload),
                        std::begin(new_state.slot->payload));
       PayloadState state(from, events_, new_state.slot->payload, FreshAt(old_word));
-      new_word = MakeWord(state.CarryTo(to));
-      old_word = 0;
+      fresh_at = state.CarryTo(to);
     }
+    new_word = MakeWord(fresh_at) | (new_word & kDeniedBit);
+    old_word = 0;
   }
   table.Unlock(old_state, old_word);
   table.Unlock(new_state, new_word);
-  return counts;
 }
 
 void MemoryStore::ReclaimEvents(Ticks now) noexcept {

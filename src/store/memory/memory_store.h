@@ -153,9 +153,8 @@ class MemoryStore final : public Store {
   void CarryOver(const Limit& limit, std::uint64_t hash, Now now, const Instant& at) noexcept;
   const Limit* PredecessorWithState(const Limit& limit, std::uint64_t hash, Now now,
                                     Ticks at) noexcept;
-  // False if there was nothing (any more).
   template <typename AnyTable>
-  bool CarryIn(AnyTable& table, const Limit& from, const Limit& to, std::uint64_t hash,
+  void CarryIn(AnyTable& table, const Limit& from, const Limit& to, std::uint64_t hash,
                const Instant& at) noexcept;
   bool Holds(const Limit& limit, std::uint64_t hash, Ticks now) noexcept;
 
