@@ -84,6 +84,7 @@ void MemoryStore::LockedGroup::LockKeys() noexcept {
     if (again) {
       if (key.shadow != entry.key.shadow) continue;
       entry.request.cost += charge.cost;
+      entry.request.reserved += charge.reserved;
       ++entry.times;
       continue;
     }
@@ -186,6 +187,14 @@ void MemoryStore::Decide(Group& group, Now now) noexcept {
                                    std::to_string(group.decisions.size()) +
                                    " decisions are not allowed; write at most " +
                                    std::to_string(kMaxGroupCharges) + ", and a decision for each"};
+    return;
+  }
+  const auto other = [&](const Charge& charge) { return charge.verb != group.charges[0].verb; };
+  if (std::ranges::any_of(group.charges, other)) {
+    group.error = Error{.code = ErrorCode::kInvalidArgument,
+                        .message =
+                            "verb: the charges of a group have different ones; write the "
+                            "same for all of them"};
     return;
   }
   DecideGroup(group, now);
