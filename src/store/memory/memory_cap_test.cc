@@ -253,6 +253,16 @@ TEST_F(EventMemory, ThatNobodyCanGiveUpIsAnOverloadAndLeavesNoTrace) {
   EXPECT_EQ(Used("first"), 42'000);
   const std::int64_t used = Used("second");
   const std::size_t chunks = Chunks();
+  // Of those that would have passed it says how they are, as if they had not been asked.
+  const Limit bucket = LimitOf("10/min");
+  const std::vector<Charge> charges{under_test_.ChargeFor("second", limit_),
+                                    under_test_.ChargeFor("first", limit_, 0),
+                                    under_test_.ChargeFor("third", bucket, 4)};
+  std::vector<Decision> decisions(3);
+  EXPECT_EQ(under_test_.DecideGroup(charges, decisions).decision.reason, Reason::kOverload);
+  EXPECT_TRUE(decisions[2].allowed);
+  EXPECT_EQ(decisions[2].remaining, 10);
+  EXPECT_EQ(decisions[2].reset_after, Duration(0));
   EXPECT_EQ(ask().reason, Reason::kOverload);
   EXPECT_EQ(Used("second"), used);
   EXPECT_EQ(Chunks(), chunks);

@@ -27,6 +27,8 @@ class MemoryStore::LockedGroup {
 
   // Works out what every charge is told. True if all enforced ones pass.
   bool DecideAll() noexcept;
+  // Shows every key as it is rather than as it would have been: the group takes nothing after all.
+  void ShowUntaken() noexcept;
   // Takes what DecideAll allowed, and notes under `reservation` what can be settled.
   void ApplyAll(ReservationId reservation) noexcept;
 
@@ -148,6 +150,23 @@ bool MemoryStore::LockedGroup::DecideAll() noexcept {
     pass = pass && (charge.shadow || group_.decisions[i].allowed);
   }
   return pass;
+}
+
+void MemoryStore::LockedGroup::ShowUntaken() noexcept {
+  for (Entry& entry : entries_) {
+    if (!entry.taken.decision.allowed) continue;  // Says how things are already.
+    const Taken told = std::exchange(entry.taken, {});
+    const Request request = std::exchange(entry.request, {.verb = Verb::kPeek, .cost = 0});
+    Do(entry, Effect::kDecideOnly);
+    const Decision seen = std::exchange(entry.taken, told).decision;
+    entry.request = request;
+    entry.taken.decision.remaining = seen.remaining;
+    entry.taken.decision.reset_after = seen.reset_after;
+  }
+  for (std::size_t i = 0; i < group_.charges.size(); ++i) {
+    if (group_.charges[i].limit->kind() != LimitKind::kCounted) continue;
+    group_.decisions[i] = entries_[entry_of_[i]].taken.decision;
+  }
 }
 
 void MemoryStore::LockedGroup::ApplyAll(ReservationId reservation) noexcept {
@@ -274,13 +293,17 @@ void MemoryStore::DecideGroup(Group& group, Now now) noexcept {
     const Ticks ttl = group.action == Action::kReserve ? ToTicks(group.ttl) : longest_lease;
     group.reservation = reservations_.Open(at.now + ttl, at.now);
     if (group.reservation == ReservationId::kNone) {
+      locked.ShowUntaken();
       for (Decision& decision : group.decisions.first(group.charges.size())) {
         decision.allowed = false;
         decision.reason = Reason::kOverload;
         decision.retry_after = ToDuration(ttl);
+        decision.delay = Duration(0);
       }
       pass = false;
     }
+  } else if (!pass) {
+    locked.ShowUntaken();
   }
   if (pass) locked.ApplyAll(group.reservation);
   Answer(group);

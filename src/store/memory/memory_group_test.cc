@@ -435,6 +435,28 @@ TEST(Reserve, BeyondTheTableIsAnOverloadAndTakesNothing) {
   EXPECT_TRUE(reserve().allowed);
 }
 
+TEST(Reserve, BeyondTheTableShowsEveryKeyAsItIs) {
+  StoreUnderTest under_test({.max_reservations = 0});
+  for (const AlgorithmCase& algorithm : EveryAlgorithm()) {
+    SCOPED_TRACE(algorithm.name);
+    const Limit unlimited = LimitOf("unlimited");
+    under_test.Do(Verb::kPenalize, "ann", algorithm.limit, 3);
+    const Decision seen = under_test.Do(Verb::kPeek, "ann", algorithm.limit);
+    const std::vector<Charge> charges{under_test.ChargeFor("ann", algorithm.limit, 4),
+                                      under_test.ChargeFor("bob", algorithm.limit, 2),
+                                      under_test.ChargeFor("bob", unlimited)};
+    std::vector<Decision> decisions(3);
+    const Group refused = under_test.DecideGroup(charges, decisions, Action::kReserve);
+    EXPECT_EQ(refused.decision.reason, Reason::kOverload);
+    EXPECT_EQ(decisions[0].remaining, seen.remaining);
+    EXPECT_EQ(decisions[0].reset_after, seen.reset_after);
+    EXPECT_EQ(decisions[0].cost, 4);
+    EXPECT_EQ(decisions[0].delay, Duration(0));
+    EXPECT_EQ(decisions[1].remaining, 10);
+    EXPECT_EQ(decisions[1].reset_after, Duration(0));
+  }
+}
+
 TEST(Reserve, UnderUnlimitedIsSettledWithoutEffect) {
   StoreUnderTest under_test;
   const Limit limit = LimitOf("unlimited");
