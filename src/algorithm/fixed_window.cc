@@ -97,7 +97,9 @@ Step<FixedWindowState> StepFixedWindow(const Limit& limit, const FixedWindowStat
   }
   // An earlier clock may come after this one, so only clock damage is mended without a charge.
   const bool damaged = rolled.end < state.end;
-  if (!damaged && !(verdict.allowed && Changes(request))) {
+  // Nor does a window begin with nothing: a key that was fresh by any clock stays so.
+  const bool counts = rolled.count > 0 || step.next.count > 0;
+  if (!damaged && !(verdict.allowed && Changes(request) && counts)) {
     // A wall clock that was set back has put the end off; whoever asks shows that it still matters.
     const bool goes_on = rolled.end == state.end;
     const Ticks fresh_at = goes_on ? std::max(state.fresh_at, step.next.fresh_at) : state.fresh_at;

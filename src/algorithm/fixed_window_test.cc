@@ -391,5 +391,24 @@ TEST(FixedWindow, AddsUpWhatWasCountedInTwoPlaces) {
   EXPECT_EQ(merge().count, 20);
 }
 
+// A store gives no place to a key that is left fresh, so the step must not tell the two apart.
+TEST(FixedWindow, BeginsNoWindowWithNothing) {
+  DrivenKey key = Window("3/min");
+  EXPECT_EQ(key.Refund(2).remaining, 3);
+  EXPECT_EQ(key.Settle({.charged = 2, .at = key.instant().now}, 1).remaining, 3);
+  EXPECT_EQ(key.Penalize(0).remaining, 3);
+  EXPECT_EQ(key.fixed.end, 0);
+  EXPECT_EQ(TakeAll(key), 3);
+  const auto used_up = key.fixed.end;
+  // A clock that is ahead gives nothing to those who are behind.
+  key.Advance(3min);
+  EXPECT_EQ(key.Refund(2).remaining, 3);
+  EXPECT_EQ(key.fixed.end, used_up);
+  key.Advance(-3min);
+  EXPECT_EQ(TakeAll(key), 0);
+  EXPECT_EQ(key.Refund(3).remaining, 3);
+  EXPECT_EQ(TakeAll(key), 3);
+}
+
 }  // namespace
 }  // namespace weir

@@ -29,6 +29,10 @@ SlidingWindowState Roll(const Limit& limit, const SlidingWindowState& state,
   return RollTo(limit, state, EpochWindowEnd(limit.window(), at));
 }
 
+bool HoldsAny(const SlidingWindowState& state) noexcept {
+  return state.previous + state.current > 0;
+}
+
 // What is left of the previous window's count when `left` of the current window is to come.
 std::int64_t Weighted(std::int64_t previous, std::int64_t left, std::int64_t window) noexcept {
   return static_cast<std::int64_t>(Wide{previous} * left / window);
@@ -127,7 +131,9 @@ Step<SlidingWindowState> StepSlidingWindow(const Limit& limit, const SlidingWind
   }
   // An earlier clock may come after this one, so only clock damage is mended without a charge.
   const bool damaged = rolled.end < state.end;
-  if (!damaged && !(verdict.allowed && Changes(request))) step.next = state;
+  // Nor does a window begin with nothing: a key that was fresh by any clock stays so.
+  const bool counts = HoldsAny(rolled) || HoldsAny(step.next);
+  if (!damaged && !(verdict.allowed && Changes(request) && counts)) step.next = state;
   if (request.verb == Verb::kReset) step.next = {};
   return step;
 }

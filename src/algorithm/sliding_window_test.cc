@@ -293,5 +293,24 @@ TEST(SlidingWindow, AddsUpWhatWasCountedInTwoPlaces) {
   EXPECT_EQ(merge(one, one).current, 20);
 }
 
+// A store gives no place to a key that is left fresh, so the step must not tell the two apart.
+TEST(SlidingWindow, BeginsNoWindowWithNothing) {
+  DrivenKey key = Window("3/min");
+  EXPECT_EQ(key.Refund(2).remaining, 3);
+  EXPECT_EQ(key.Settle({.charged = 2, .at = key.instant().now}, 1).remaining, 3);
+  EXPECT_EQ(key.Penalize(0).remaining, 3);
+  EXPECT_EQ(key.sliding.end, Ticks(0));
+  EXPECT_EQ(TakeAll(key), 3);
+  const auto used_up = key.sliding.end;
+  // A clock that is ahead gives nothing to those who are behind.
+  key.Advance(3min);
+  EXPECT_EQ(key.Refund(2).remaining, 3);
+  EXPECT_EQ(key.sliding.end, used_up);
+  key.Advance(-3min);
+  EXPECT_EQ(TakeAll(key), 0);
+  EXPECT_EQ(key.Refund(3).remaining, 3);
+  EXPECT_EQ(TakeAll(key), 3);
+}
+
 }  // namespace
 }  // namespace weir

@@ -135,7 +135,9 @@ Step<StrictWindowState> StepStrictWindow(const Limit& limit, const StrictWindowS
   }
   // An earlier clock may come after this one, so only clock damage is mended without a charge.
   const bool damaged = step.next.end < state.end;
-  if (!damaged && !(verdict.allowed && Changes(request))) step.next = state;
+  // Nor does a window begin with nothing: a key that was fresh by any clock stays so.
+  const bool counts = used > 0 || used_after > 0;
+  if (!damaged && !(verdict.allowed && Changes(request) && counts)) step.next = state;
   if (request.verb == Verb::kReset) step.next = {};
   return step;
 }

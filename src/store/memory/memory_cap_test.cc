@@ -144,6 +144,66 @@ TEST(MemoryCap, KeepsTheMarkOfThoseBeingDeniedWhoAreMerelyLookedAt) {
   }
 }
 
+// All that may be asked about a key without leaving anything behind, in every way.
+void LeaveNothing(StoreUnderTest& under_test, const std::string& key,
+                  const AlgorithmCase& algorithm) {
+  const Limit& limit = algorithm.limit;
+  const Limit bucket = LimitOf("10/10s");
+  const std::int64_t too_much = algorithm.at_once + 1;
+  struct Asked {
+    Verb verb;
+    std::int64_t cost;
+  };
+  for (const Asked& asked :
+       {Asked{Verb::kCheck, too_much}, Asked{Verb::kCheck, 0}, Asked{Verb::kPeek, 1},
+        Asked{Verb::kRefund, 3}, Asked{Verb::kPenalize, 0}, Asked{Verb::kReset, 1}}) {
+    const Charge charge = under_test.ChargeFor(key, limit, asked.cost, asked.verb);
+    const Charge other = under_test.ChargeFor(key, bucket, 0, asked.verb);
+    EXPECT_EQ(under_test.Do(asked.verb, key, limit, asked.cost).remaining, 10);
+    EXPECT_EQ(under_test.Ask({charge}).remaining, 10);
+    EXPECT_EQ(under_test.Ask({charge, other}).remaining, 10);
+  }
+  // Together too much, though each by itself would do.
+  EXPECT_EQ(under_test
+                .Ask({under_test.ChargeFor(key, limit, 6), under_test.ChargeFor(key, limit, 6),
+                      under_test.ChargeFor(key, bucket)})
+                .reason,
+            Reason::kNeverFits);
+  EXPECT_EQ(under_test
+                .Ask({under_test.ChargeFor(key, bucket, 6), under_test.ChargeFor(key, bucket, 6),
+                      under_test.ChargeFor(key, limit)})
+                .reason,
+            Reason::kNeverFits);
+  const std::vector<Charge> nothing{under_test.ChargeFor(key, limit, 0)};
+  EXPECT_TRUE(under_test.Commit(under_test.Ask(nothing, Action::kReserve).reservation,
+                                algorithm.is_concurrency() ? 5 : 0));
+  EXPECT_TRUE(under_test.Cancel(under_test.Ask(nothing, Action::kReserve).reservation));
+}
+
+TEST(MemoryCap, MakesNobodyGiveWayToThoseWhoLeaveNothing) {
+  for (const AlgorithmCase& algorithm : EveryAlgorithm()) {
+    SCOPED_TRACE(algorithm.name);
+    StoreUnderTest empty;
+    LeaveNothing(empty, "ann", algorithm);
+    EXPECT_EQ(empty.store.Stats().entries, 0U);
+
+    StoreUnderTest full({.cap_bytes = kMinCapBytes, .hash_seed = 7});
+    const Limit bucket = LimitOf("10/10s");
+    for (int i = 0; i < 60'000; ++i) {
+      full.Check("key " + std::to_string(i), algorithm.limit);
+      full.Check("key " + std::to_string(i), bucket);
+    }
+    const MemoryStoreStats before = full.store.Stats();
+    ASSERT_GT(before.evicted_live, 0U);
+    for (int i = 0; i < 300; ++i) LeaveNothing(full, "new " + std::to_string(i), algorithm);
+    const MemoryStoreStats after = full.store.Stats();
+    EXPECT_EQ(after.entries, before.entries);
+    EXPECT_EQ(after.evicted_live, before.evicted_live);
+    EXPECT_EQ(after.evicted_denied, before.evicted_denied);
+    EXPECT_EQ(after.event_chunks, before.event_chunks);
+  }
+}
+
 TEST(MemoryCap, DoesNotCountKeysWhoseTimeHasPassed) {
   StoreUnderTest under_test({.cap_bytes = kMinCapBytes, .hash_seed = 7});
   const Limit limit = LimitOf("10/s");

@@ -119,19 +119,36 @@ MemoryStore::Taken MemoryStore::ChargeBucket(const Limit& limit, std::uint64_t f
   return {.decision = step.decision, .charged = step.charged, .receipt = step.receipt};
 }
 
+bool MemoryStore::NeedsPlace(const Limit& limit, const Request& request, Ticks now) noexcept {
+  const bool ends_lease =
+      limit.algorithm() == Algorithm::kConcurrency && request.verb == Verb::kSettle;
+  if (!Adds(request) || ends_lease) return false;
+  if (RoomFor(limit) == Room::kBuckets) return StepBucket(limit, 0, request, now).decision.allowed;
+  return JudgeCount(limit, 0, request).allowed;
+}
+
+MemoryStore::Taken MemoryStore::DecideAbsent(const Limit& limit, const Request& request,
+                                             const Instant& at) noexcept {
+  std::array<std::uint64_t, kMaxSubWindows + 2> blank{};
+  PayloadState state(limit, events_, blank.data(), Ticks(0));
+  const PayloadStep step = state.Do(request, at, Effect::kDecideOnly);
+  return {.decision = step.decision, .charged = step.charged, .receipt = step.receipt};
+}
+
 template <typename WideTable>
 MemoryStore::Taken MemoryStore::ChargeWide(WideTable& table, const Limit& limit,
                                            std::uint64_t fingerprint, const Request& request,
                                            const Instant& at) noexcept {
-  const auto locked = table.Lock(fingerprint, at.now);
-  PayloadState state(limit, events_, locked.slot->payload, FreshAt(locked.word));
+  const auto locked = LockFor(table, limit, fingerprint, request, at.now);
+  if (!locked) return DecideAbsent(limit, request, at);
+  PayloadState state(limit, events_, locked->slot->payload, FreshAt(locked->word));
   PayloadStep step = state.Do(request, at, Effect::kApply);
   for (int tries = 0; step.decision.reason == Reason::kOverload && tries < kReclaimTries; ++tries) {
     ReclaimEvents(at.now);
     step = state.Do(request, at, Effect::kApply);
   }
-  table.Unlock(locked, WordAfter(locked.word, step.fresh_at, step.decision, KnockOf(request),
-                                 Effect::kApply));
+  table.Unlock(*locked, WordAfter(locked->word, step.fresh_at, step.decision, KnockOf(request),
+                                  Effect::kApply));
   return {.decision = step.decision, .charged = step.charged, .receipt = step.receipt};
 }
 
@@ -170,12 +187,7 @@ Decision MemoryStore::Look(const Limit& limit, std::uint64_t hash, Request reque
       return step.decision;
     } else {
       const auto locked = table.LockIfPresent(fingerprint);
-      if (!locked) {
-        std::array<std::uint64_t, kMaxSubWindows + 2> blank{};
-        return PayloadState(limit, events_, blank.data(), Ticks(0))
-            .Do(request, at, Effect::kDecideOnly)
-            .decision;
-      }
+      if (!locked) return DecideAbsent(limit, request, at).decision;
       PayloadState state(limit, events_, locked->slot->payload, FreshAt(locked->word));
       const PayloadStep step = state.Do(request, at, Effect::kDecideOnly);
       const Ticks fresh_at = step.stored ? step.fresh_at : FreshAt(locked->word);

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <optional>
 #include "algorithm/leaky_bucket.h"
 #include "algorithm/sliding_log.h"
 #include "algorithm/token_bucket.h"
@@ -138,6 +139,20 @@ class MemoryStore final : public Store {
 
   Taken Take(const Limit& limit, std::uint64_t hash, const Request& request,
              const Instant& at) noexcept;
+  // Whether the request may leave something under a key that is absent. If not, it is decided
+  // without a place in the table: nobody should give way for nothing.
+  static bool NeedsPlace(const Limit& limit, const Request& request, Ticks now) noexcept;
+  // Locks the key's slot; none if the key is absent and needs no place.
+  template <typename AnyTable>
+  static auto LockFor(AnyTable& table, const Limit& limit, std::uint64_t fingerprint,
+                      const Request& request, Ticks now) noexcept
+      -> std::optional<typename AnyTable::Locked> {
+    if (NeedsPlace(limit, request, now)) return table.Lock(fingerprint, now);
+    return table.LockIfPresent(fingerprint);
+  }
+  // For wide keys, of what needs no place or merely asks.
+  Taken DecideAbsent(const Limit& limit, const Request& request, const Instant& at) noexcept;
+
   Decision DecideOther(const Charge& charge, Now now, const Instant& at) noexcept;
   Decision CheckBucket(const Charge& charge, Ticks now) noexcept;
   Taken ChargeBucket(const Limit& limit, std::uint64_t fingerprint, const Request& request,
@@ -161,7 +176,6 @@ class MemoryStore final : public Store {
   void DecideGroup(Group& group, Now now) noexcept;
   static bool MerelyAsks(const Group& group) noexcept;
   void Answer(Group& group) noexcept;
-  bool SomeDeny(Group& group, const Instant& at) noexcept;
   void SettleGroup(Group& group, Now now) noexcept;
   const Charge* InForce(const Reserved& reserved, std::span<const Charge> in_force) const noexcept;
   static Request SettlementOf(const Reserved& reserved, const Limit& limit,
