@@ -1,19 +1,21 @@
 // The store in this process's memory.
 //
 // State lives in tables by width: a bucket is the slot's own word and is charged without a lock;
-// windows and logs carry a payload and change under their slot's lock. All of it is held under
-// one cap in bytes; at the cap, entries give way as Table describes.
+// windows and logs carry a payload and change under their slot's lock. All of that is held under
+// one cap in bytes; at the cap, entries give way as Table describes. Reservations and leases are
+// beside it, in a table of their own that has a cap by number.
 //
 // A group locks its keys in one order for all threads, decides every charge, and only then writes.
-// A group that some key denies already is answered before anything is locked, and leaves nothing
-// behind.
+// A group of several that some key denies already is answered before its keys are held together,
+// and leaves nothing behind but the mark of that denial. A key that is absent is given a place only
+// by what may leave something there.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 
-#include <optional>
 #include "algorithm/leaky_bucket.h"
 #include "algorithm/sliding_log.h"
 #include "algorithm/token_bucket.h"
@@ -137,8 +139,6 @@ class MemoryStore final : public Store {
     return Takes(request) ? Knock::kYes : Knock::kNo;
   }
 
-  Taken Take(const Limit& limit, std::uint64_t hash, const Request& request,
-             const Instant& at) noexcept;
   // Whether the request may leave something under a key that is absent. If not, it is decided
   // without a place in the table: nobody should give way for nothing.
   static bool NeedsPlace(const Limit& limit, const Request& request, Ticks now) noexcept;
@@ -153,6 +153,8 @@ class MemoryStore final : public Store {
   // For wide keys, of what needs no place or merely asks.
   Taken DecideAbsent(const Limit& limit, const Request& request, const Instant& at) noexcept;
 
+  Taken Take(const Limit& limit, std::uint64_t hash, const Request& request,
+             const Instant& at) noexcept;
   Decision DecideOther(const Charge& charge, Now now, const Instant& at) noexcept;
   Decision CheckBucket(const Charge& charge, Ticks now) noexcept;
   Taken ChargeBucket(const Limit& limit, std::uint64_t fingerprint, const Request& request,
