@@ -17,6 +17,11 @@ struct Frame {
   Duration Until(std::int64_t later) const noexcept {
     return calendar ? Duration(later - now) : ToDuration(Ticks(later - now));
   }
+  // From when on nothing tells a window that ends at `later` from none. The wall clock may be set
+  // back, and then a calendar window lasts longer on the steady one.
+  Duration UntilForgotten(std::int64_t later) const noexcept {
+    return Until(later) + (calendar ? Duration(length) : Duration(0));
+  }
 };
 
 Frame FrameAt(const Limit& limit, const Instant& at) noexcept {
@@ -24,9 +29,10 @@ Frame FrameAt(const Limit& limit, const Instant& at) noexcept {
     const std::int64_t end = EpochWindowEnd(limit.window(), at).count();
     return {.now = at.now.count(), .end = end, .length = limit.window(), .calendar = false};
   }
-  const Calendar::Window window = limit.calendar()->WindowAt(at.wall);
-  return {.now = at.wall.time_since_epoch().count(),
-          .end = window.end.time_since_epoch().count(),
+  // A time that is held at an end of the calendar stands still there, in a window without end.
+  const WallTime wall = Calendar::Nearest(at.wall);
+  return {.now = wall.time_since_epoch().count(),
+          .end = limit.calendar()->WindowAt(wall).end.time_since_epoch().count(),
           // Windows differ: the longest, or a short month would take the next for clock damage.
           .length = limit.time_to_fresh().count(),
           .calendar = true};
@@ -81,7 +87,7 @@ Step<FixedWindowState> StepFixedWindow(const Limit& limit, const FixedWindowStat
   Step<FixedWindowState> step;
   step.next = rolled;
   if (verdict.allowed) step.next.count = CountAfter(limit, rolled, request);
-  step.next.fresh_at = at.now + ToTicks(frame.Until(rolled.end));
+  step.next.fresh_at = at.now + ToTicks(frame.UntilForgotten(rolled.end));
   step.charged = verdict.allowed && Takes(request) ? step.next.count - rolled.count : 0;
   step.receipt = Ticks(rolled.end);
   step.decision = DescribeCount(limit, step.next.count, request, verdict);
@@ -91,7 +97,15 @@ Step<FixedWindowState> StepFixedWindow(const Limit& limit, const FixedWindowStat
   }
   // An earlier clock may come after this one, so only clock damage is mended without a charge.
   const bool damaged = rolled.end < state.end;
-  if (!damaged && !(verdict.allowed && Changes(request))) step.next = state;
+  // Nor does a window begin with nothing: a key that was fresh by any clock stays so.
+  const bool counts = rolled.count > 0 || step.next.count > 0;
+  if (!damaged && !(verdict.allowed && Changes(request) && counts)) {
+    // A wall clock that was set back has put the end off; whoever asks shows that it still matters.
+    const bool goes_on = rolled.end == state.end;
+    const Ticks fresh_at = goes_on ? std::max(state.fresh_at, step.next.fresh_at) : state.fresh_at;
+    step.next = state;
+    step.next.fresh_at = fresh_at;
+  }
   if (request.verb == Verb::kReset) step.next = {};
   return step;
 }
@@ -101,6 +115,17 @@ FixedWindowState CarryFixedWindow(const Limit& from, const Limit& to,
   FixedWindowState carried = state;
   carried.count = std::min(InProportion(state.count, from, to), MostCounted(to));
   return carried;
+}
+
+FixedWindowState MergeFixedWindows(const Limit& limit, const FixedWindowState& one,
+                                   const FixedWindowState& other, const Instant& at) noexcept {
+  const Frame frame = FrameAt(limit, at);
+  const FixedWindowState a = Roll(one, frame);
+  const FixedWindowState b = Roll(other, frame);
+  const std::int64_t end = std::max(a.end, b.end);
+  return {.end = end,
+          .count = AddUpTo(a.count, b.count, MostCounted(limit)),
+          .fresh_at = at.now + ToTicks(frame.UntilForgotten(end))};
 }
 
 }  // namespace weir

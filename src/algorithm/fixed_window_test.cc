@@ -286,7 +286,8 @@ TEST(FixedWindow, OfTheCalendarEndsAtLocalMidnight) {
   DrivenKey key = OfCalendar(3, CalendarPeriod::kDay, "Europe/Berlin", On(2025, 1, 10) + 22h);
   EXPECT_EQ(TakeAll(key), 3);
   EXPECT_EQ(key.Check().retry_after, 1h);
-  EXPECT_EQ(key.fixed.fresh_at, key.instant().now + ToTicks(1h));
+  // An hour, and the longest day.
+  EXPECT_EQ(key.fixed.fresh_at, key.instant().now + ToTicks(1h + 27h));
   key.Advance(1h);
   EXPECT_EQ(TakeAll(key), 3);
   EXPECT_EQ(key.Check().retry_after, 24h);
@@ -297,6 +298,20 @@ TEST(FixedWindow, OfTheCalendarFollowsTheWallClockWhenItIsSet) {
   EXPECT_EQ(TakeAll(key), 3);
   key.SetWall(On(2025, 1, 11));
   EXPECT_EQ(TakeAll(key), 3);
+}
+
+TEST(FixedWindow, OfTheCalendarIsKeptLongerByADenialOnceTheWallClockWasSetBack) {
+  DrivenKey key = OfCalendar(3, CalendarPeriod::kDay, "UTC", On(2025, 1, 10) + 23h + 50min);
+  EXPECT_EQ(TakeAll(key), 3);
+  const Ticks fresh_at = key.fixed.fresh_at;
+  key.SetWall(On(2025, 1, 10) + 5h);
+  EXPECT_FALSE(key.Check().allowed);
+  EXPECT_EQ(key.fixed.fresh_at, fresh_at + ToTicks(18h + 50min));
+  EXPECT_EQ(key.fixed.count, 3);
+  // Set forward it may well be set back again.
+  key.SetWall(On(2025, 1, 10) + 23h);
+  EXPECT_FALSE(key.Check().allowed);
+  EXPECT_EQ(key.fixed.fresh_at, fresh_at + ToTicks(18h + 50min));
 }
 
 // A month may be shorter than the next: that alone is no clock damage, or a thread whose clock is
@@ -316,6 +331,83 @@ TEST(FixedWindow, OfTheCalendarTakesOverTheCountOfAWindowMoreThanOnePeriodLater)
   key.SetWall(On(2025, 2, 28));
   EXPECT_EQ(key.Peek().remaining, 1);
   EXPECT_EQ(key.Peek().reset_after, 24h);
+}
+
+TEST(FixedWindow, OfTheCalendarCountsTimesBefore1970AsItsFirstWindow) {
+  for (const WallTime start : {WallTime::min(), On(1900, 6, 1) + 5h, On(1969, 12, 31) + 23h}) {
+    DrivenKey key = OfCalendar(3, CalendarPeriod::kDay, "UTC", start);
+    EXPECT_EQ(TakeAll(key), 3);
+    EXPECT_EQ(key.Check().retry_after, 24h);
+    key.SetWall(On(1970, 1, 1) + 23h);
+    EXPECT_EQ(key.Check().retry_after, 1h);
+    key.SetWall(On(1970, 1, 2));
+    EXPECT_EQ(TakeAll(key), 3);
+  }
+}
+
+TEST(FixedWindow, OfTheCalendarCountsTimesAfter2200AsItsLastWindow) {
+  DrivenKey early = OfCalendar(3, CalendarPeriod::kYear, "UTC", On(2199, 12, 31) + 23h);
+  EXPECT_EQ(TakeAll(early), 3);
+  EXPECT_EQ(early.Check().retry_after, 1h);
+  early.Advance(1h);
+  EXPECT_EQ(TakeAll(early), 3);
+  for (const WallTime wall : {On(2200, 12, 31), On(2201, 1, 1), On(2201, 7, 1), WallTime::max()}) {
+    early.SetWall(wall);
+    EXPECT_EQ(TakeAll(early), 0);
+    // WallTime ends in 2262; a key may begin there just as well.
+    for (const WallTime start : {On(2201, 1, 1), On(2261, 1, 1), WallTime::max()}) {
+      DrivenKey key = OfCalendar(3, CalendarPeriod::kDay, "Europe/Berlin", start);
+      EXPECT_EQ(TakeAll(key), 3);
+      EXPECT_GT(key.Check().retry_after, 0s);
+      EXPECT_LE(key.Check().retry_after, 24h);
+      key.SetWall(wall);
+      if (wall > On(2200, 12, 31)) {
+        EXPECT_EQ(TakeAll(key), 0);
+      }
+    }
+  }
+}
+
+TEST(FixedWindow, AddsUpWhatWasCountedInTwoPlaces) {
+  DrivenKey one = Window("10/min");
+  EXPECT_TRUE(one.Check(4).allowed);
+  DrivenKey other = Window("10/min");
+  EXPECT_TRUE(other.Check(3).allowed);
+  const auto merge = [&] {
+    return MergeFixedWindows(one.limit(), one.fixed, other.fixed, one.instant());
+  };
+  EXPECT_EQ(merge().count, 7);
+  EXPECT_EQ(merge().end, one.fixed.end);
+  EXPECT_EQ(merge().fresh_at, one.fixed.fresh_at);
+  // Another's clock was ahead: the later window goes on, with the count of both.
+  other.Advance(1min);
+  EXPECT_TRUE(other.Check(5).allowed);
+  EXPECT_EQ(merge().count, 9);
+  EXPECT_EQ(merge().end, other.fixed.end);
+  EXPECT_EQ(merge().fresh_at, other.fixed.fresh_at);
+  one.Advance(1min);
+  EXPECT_EQ(merge().count, 5);  // The first is over.
+  one.Penalize(kHuge);
+  EXPECT_EQ(merge().count, 20);
+}
+
+// A store gives no place to a key that is left fresh, so the step must not tell the two apart.
+TEST(FixedWindow, BeginsNoWindowWithNothing) {
+  DrivenKey key = Window("3/min");
+  EXPECT_EQ(key.Refund(2).remaining, 3);
+  EXPECT_EQ(key.Settle({.charged = 2, .at = key.instant().now}, 1).remaining, 3);
+  EXPECT_EQ(key.Penalize(0).remaining, 3);
+  EXPECT_EQ(key.fixed.end, 0);
+  EXPECT_EQ(TakeAll(key), 3);
+  const auto used_up = key.fixed.end;
+  // A clock that is ahead gives nothing to those who are behind.
+  key.Advance(3min);
+  EXPECT_EQ(key.Refund(2).remaining, 3);
+  EXPECT_EQ(key.fixed.end, used_up);
+  key.Advance(-3min);
+  EXPECT_EQ(TakeAll(key), 0);
+  EXPECT_EQ(key.Refund(3).remaining, 3);
+  EXPECT_EQ(TakeAll(key), 3);
 }
 
 }  // namespace

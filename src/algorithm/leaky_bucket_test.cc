@@ -171,5 +171,13 @@ TEST(LeakyQueue, ShutsNobodyOutForLongerThanAFullDrainWhenTheClockStepsBack) {
   EXPECT_EQ(key.Check().delay, 5s);
 }
 
+TEST(LeakyQueue, ThatIsFullStaysFullUnderANewCapacity) {
+  DrivenKey key = Queue("10/min burst 10");
+  EXPECT_TRUE(key.Check(11).allowed);
+  key.ChangeTo(Queue("10/min burst 2").limit());
+  EXPECT_FALSE(key.Check().allowed);
+  EXPECT_EQ(key.Peek().reset_after, 18s);  // Two that wait, and the one being served.
+}
+
 }  // namespace
 }  // namespace weir

@@ -90,12 +90,6 @@ void Apply(const Limit& limit, EventLog& log, const Request& request, Ticks now)
   log.Tidy();
 }
 
-bool Adds(const Request& request) noexcept {
-  return Takes(request) || request.verb == Verb::kPenalize ||
-         ((request.verb == Verb::kSettle || request.verb == Verb::kUnbook) &&
-          request.cost > request.reserved);
-}
-
 // Letting through what cannot be remembered would break the promise.
 LogStep NoMemory(const Limit& limit, Ticks lifetime, EventLog& log, const Request& request,
                  Ticks now) noexcept {

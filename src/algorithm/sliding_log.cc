@@ -24,4 +24,23 @@ void CarrySlidingLog(const Limit& from, const Limit& to, EventLog& log) noexcept
   log.Tidy();
 }
 
+void MergeSlidingLogs(const Limit& limit, EventLog& log, EventLog& late) noexcept {
+  Event* place = log.First();
+  for (Event* event = late.First(); event != nullptr; event = late.Next(event)) {
+    const std::int64_t cost = AddUpTo(log.total(), event->cost, MostCounted(limit)) - log.total();
+    if (cost == 0) continue;
+    // Nothing can be put in between, so it counts for as long as the next one does: a little longer
+    // than by itself, and never shorter.
+    while (place != nullptr && place->at < event->at) place = log.Next(place);
+    if (place == nullptr && log.MakeRoom()) {
+      log.Append({.at = event->at, .cost = cost});
+      continue;
+    }
+    if (place == nullptr) place = log.Last();
+    if (place == nullptr) return;  // No memory at all: there is nowhere to remember it.
+    place->at = std::max(place->at, event->at);
+    log.Change(*place, cost);
+  }
+}
+
 }  // namespace weir

@@ -30,4 +30,8 @@ LogStep StepSlidingLog(const Limit& limit, EventLog& log, const Request& request
 
 void CarrySlidingLog(const Limit& from, const Limit& to, EventLog& log) noexcept;
 
+// Adds to `log` what `late` has counted of the same key, for a key that was carried over to `limit`
+// while others were still counting it under the limit before.
+void MergeSlidingLogs(const Limit& limit, EventLog& log, EventLog& late) noexcept;
+
 }  // namespace weir

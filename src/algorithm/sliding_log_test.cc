@@ -1,6 +1,7 @@
 #include "algorithm/sliding_log.h"
 
 #include <deque>
+#include <initializer_list>
 #include <limits>
 #include <string_view>
 
@@ -329,6 +330,42 @@ TEST(SlidingLog, KeepsItsCountInProportionRoundedUpUnderANewLimit) {
   EXPECT_EQ(key.Peek().remaining, 8);
   key.ChangeTo(Log("100/min").limit());
   EXPECT_EQ(key.Peek().remaining, 80);
+}
+
+TEST(SlidingLog, AddsUpWhatWasCountedInTwoPlaces) {
+  const Limit limit = Log("10/min").limit();
+  const auto fill = [](DequeLog& log, std::initializer_list<Event> events) {
+    for (const Event& event : events) log.Append(event);
+  };
+  DequeLog log(3);
+  fill(log, {{Ticks(10), 1}, {Ticks(20), 2}});
+  DequeLog late;
+  fill(late, {{Ticks(5), 1}, {Ticks(10), 1}, {Ticks(15), 1}, {Ticks(25), 1}, {Ticks(30), 1}});
+  MergeSlidingLogs(limit, log, late);
+  // Each with the next that there is; the last two have one event between them, for lack of room.
+  ASSERT_EQ(log.size(), 3);
+  EXPECT_EQ(log.total(), 8);
+  EXPECT_EQ(log.events()[0].at, Ticks(10));
+  EXPECT_EQ(log.events()[0].cost, 3);
+  EXPECT_EQ(log.events()[1].at, Ticks(20));
+  EXPECT_EQ(log.events()[1].cost, 3);
+  EXPECT_EQ(log.events()[2].at, Ticks(30));
+  EXPECT_EQ(log.events()[2].cost, 2);
+}
+
+TEST(SlidingLog, AddsUpNoMoreThanTwiceTheLimitAndWithoutMemoryNothing) {
+  const Limit limit = Log("10/min").limit();
+  DequeLog late;
+  late.Append({Ticks(5), 15});
+  late.Append({Ticks(6), 15});
+  late.Append({Ticks(7), 15});
+  DequeLog log;
+  MergeSlidingLogs(limit, log, late);
+  EXPECT_EQ(log.total(), 20);
+  EXPECT_EQ(log.size(), 2);
+  DequeLog no_memory(0);
+  MergeSlidingLogs(limit, no_memory, late);
+  EXPECT_EQ(no_memory.total(), 0);
 }
 
 }  // namespace

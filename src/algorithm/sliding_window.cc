@@ -9,9 +9,8 @@ namespace {
 
 __extension__ using Wide = __int128;
 
-SlidingWindowState Roll(const Limit& limit, const SlidingWindowState& state,
-                        const Instant& at) noexcept {
-  const Ticks end = EpochWindowEnd(limit.window(), at);
+// The state as it is seen in the window that ends at `end`.
+SlidingWindowState RollTo(const Limit& limit, const SlidingWindowState& state, Ticks end) noexcept {
   const Ticks window(limit.window());
   SlidingWindowState rolled = state;
   if (state.end < end) {
@@ -23,6 +22,15 @@ SlidingWindowState Roll(const Limit& limit, const SlidingWindowState& state,
     rolled.end = end;
   }
   return rolled;
+}
+
+SlidingWindowState Roll(const Limit& limit, const SlidingWindowState& state,
+                        const Instant& at) noexcept {
+  return RollTo(limit, state, EpochWindowEnd(limit.window(), at));
+}
+
+bool HoldsAny(const SlidingWindowState& state) noexcept {
+  return state.previous + state.current > 0;
 }
 
 // What is left of the previous window's count when `left` of the current window is to come.
@@ -123,7 +131,9 @@ Step<SlidingWindowState> StepSlidingWindow(const Limit& limit, const SlidingWind
   }
   // An earlier clock may come after this one, so only clock damage is mended without a charge.
   const bool damaged = rolled.end < state.end;
-  if (!damaged && !(verdict.allowed && Changes(request))) step.next = state;
+  // Nor does a window begin with nothing: a key that was fresh by any clock stays so.
+  const bool counts = HoldsAny(rolled) || HoldsAny(step.next);
+  if (!damaged && !(verdict.allowed && Changes(request) && counts)) step.next = state;
   if (request.verb == Verb::kReset) step.next = {};
   return step;
 }
@@ -134,6 +144,19 @@ SlidingWindowState CarrySlidingWindow(const Limit& from, const Limit& to,
   carried.previous = std::min(InProportion(state.previous, from, to), MostCounted(to));
   carried.current = std::min(InProportion(state.current, from, to), MostCounted(to));
   return carried;
+}
+
+SlidingWindowState MergeSlidingWindows(const Limit& limit, const SlidingWindowState& one,
+                                       const SlidingWindowState& other,
+                                       const Instant& at) noexcept {
+  SlidingWindowState a = Roll(limit, one, at);
+  SlidingWindowState b = Roll(limit, other, at);
+  // Of two windows the later goes on.
+  a = RollTo(limit, a, b.end);
+  b = RollTo(limit, b, a.end);
+  return {.end = a.end,
+          .previous = AddUpTo(a.previous, b.previous, MostCounted(limit)),
+          .current = AddUpTo(a.current, b.current, MostCounted(limit))};
 }
 
 }  // namespace weir

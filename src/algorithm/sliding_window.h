@@ -25,4 +25,9 @@ Step<SlidingWindowState> StepSlidingWindow(const Limit& limit, const SlidingWind
 SlidingWindowState CarrySlidingWindow(const Limit& from, const Limit& to,
                                       const SlidingWindowState& state) noexcept;
 
+// What both have counted of one key under `limit`, for a key that was carried over to it while
+// others were still counting it under the limit before.
+SlidingWindowState MergeSlidingWindows(const Limit& limit, const SlidingWindowState& one,
+                                       const SlidingWindowState& other, const Instant& at) noexcept;
+
 }  // namespace weir

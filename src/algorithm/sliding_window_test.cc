@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <string_view>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -267,6 +268,48 @@ TEST(SlidingWindow, KeepsItsCountsInProportionRoundedUpUnderANewLimit) {
   key.ChangeTo(Window("10/min").limit());
   EXPECT_EQ(key.sliding.previous, 5);
   EXPECT_EQ(key.sliding.current, 3);
+}
+
+TEST(SlidingWindow, AddsUpWhatWasCountedInTwoPlaces) {
+  DrivenKey one = Window("10/min");
+  EXPECT_TRUE(one.Check(4).allowed);
+  DrivenKey other = Window("10/min");
+  EXPECT_TRUE(other.Check(3).allowed);
+  const auto merge = [&](const DrivenKey& a, const DrivenKey& b) {
+    return MergeSlidingWindows(one.limit(), a.sliding, b.sliding, one.instant());
+  };
+  EXPECT_EQ(merge(one, other).current, 7);
+  EXPECT_EQ(merge(one, other).previous, 0);
+  // Another's clock was ahead: the later window goes on.
+  other.Advance(1min);
+  EXPECT_TRUE(other.Check(1).allowed);
+  for (const auto& [a, b] : {std::pair(&one, &other), std::pair(&other, &one)}) {
+    EXPECT_EQ(merge(*a, *b).end, other.sliding.end);
+    EXPECT_EQ(merge(*a, *b).previous, 7);
+    EXPECT_EQ(merge(*a, *b).current, 1);
+  }
+  one.Penalize(kHuge);
+  other.Advance(-1min);
+  EXPECT_EQ(merge(one, one).current, 20);
+}
+
+// A store gives no place to a key that is left fresh, so the step must not tell the two apart.
+TEST(SlidingWindow, BeginsNoWindowWithNothing) {
+  DrivenKey key = Window("3/min");
+  EXPECT_EQ(key.Refund(2).remaining, 3);
+  EXPECT_EQ(key.Settle({.charged = 2, .at = key.instant().now}, 1).remaining, 3);
+  EXPECT_EQ(key.Penalize(0).remaining, 3);
+  EXPECT_EQ(key.sliding.end, Ticks(0));
+  EXPECT_EQ(TakeAll(key), 3);
+  const auto used_up = key.sliding.end;
+  // A clock that is ahead gives nothing to those who are behind.
+  key.Advance(3min);
+  EXPECT_EQ(key.Refund(2).remaining, 3);
+  EXPECT_EQ(key.sliding.end, used_up);
+  key.Advance(-3min);
+  EXPECT_EQ(TakeAll(key), 0);
+  EXPECT_EQ(key.Refund(3).remaining, 3);
+  EXPECT_EQ(TakeAll(key), 3);
 }
 
 }  // namespace

@@ -55,6 +55,14 @@ inline bool Changes(const Request& request) noexcept {
   return request.verb != Verb::kPeek && (request.verb != Verb::kCheck || request.cost != 0);
 }
 
+// Whether a request that is allowed may leave more than there was. Any other leaves a fresh key
+// fresh.
+inline bool Adds(const Request& request) noexcept {
+  const bool settles = request.verb == Verb::kSettle || request.verb == Verb::kUnbook;
+  if (settles) return request.cost > request.reserved;
+  return Takes(request) || (request.verb == Verb::kPenalize && request.cost != 0);
+}
+
 // The most that debt may add up to, in units: see LimitSpec::overdraft.
 inline std::int64_t MostCounted(const Limit& limit) noexcept { return 2 * limit.capacity(); }
 

@@ -109,5 +109,19 @@ TEST(DescribeCount, GivesNoHopeToWhatNeverFits) {
   EXPECT_EQ(denial.remaining, 6);
 }
 
+TEST(Adds, IsSaidOfWhatMayLeaveMoreThanThereWas) {
+  for (const Verb verb : {Verb::kCheck, Verb::kPenalize}) {
+    EXPECT_TRUE(Adds({.verb = verb, .cost = 1}));
+    EXPECT_FALSE(Adds({.verb = verb, .cost = 0}));
+  }
+  for (const Verb verb : {Verb::kPeek, Verb::kRefund, Verb::kReset}) {
+    EXPECT_FALSE(Adds({.verb = verb, .cost = 1}));
+  }
+  for (const Verb verb : {Verb::kSettle, Verb::kUnbook}) {
+    EXPECT_TRUE(Adds({.verb = verb, .cost = 3, .reserved = 2}));
+    EXPECT_FALSE(Adds({.verb = verb, .cost = 2, .reserved = 2}));
+  }
+}
+
 }  // namespace
 }  // namespace weir

@@ -29,9 +29,8 @@ Ticks SubWindowEnd(const Limit& limit, const Instant& at) noexcept {
          Ticks(limit.sub_window() - (elapsed < 0 ? elapsed + limit.sub_window() : elapsed));
 }
 
-StrictWindowState Roll(const Limit& limit, const StrictWindowState& state,
-                       const Instant& at) noexcept {
-  const Ticks end = SubWindowEnd(limit, at);
+// The state as it is seen in the sub-window that ends at `end`.
+StrictWindowState RollTo(const Limit& limit, const StrictWindowState& state, Ticks end) noexcept {
   StrictWindowState rolled = state;
   rolled.end = end;
   if (state.end < end) {
@@ -44,6 +43,11 @@ StrictWindowState Roll(const Limit& limit, const StrictWindowState& state,
     rolled.end = state.end;  // Later than the clock, within reason: the stored one goes on.
   }
   return rolled;
+}
+
+StrictWindowState Roll(const Limit& limit, const StrictWindowState& state,
+                       const Instant& at) noexcept {
+  return RollTo(limit, state, SubWindowEnd(limit, at));
 }
 
 // When enough of the oldest counts will have left for `wanted` to fit.
@@ -131,7 +135,9 @@ Step<StrictWindowState> StepStrictWindow(const Limit& limit, const StrictWindowS
   }
   // An earlier clock may come after this one, so only clock damage is mended without a charge.
   const bool damaged = step.next.end < state.end;
-  if (!damaged && !(verdict.allowed && Changes(request))) step.next = state;
+  // Nor does a window begin with nothing: a key that was fresh by any clock stays so.
+  const bool counts = used > 0 || used_after > 0;
+  if (!damaged && !(verdict.allowed && Changes(request) && counts)) step.next = state;
   if (request.verb == Verb::kReset) step.next = {};
   return step;
 }
@@ -150,6 +156,23 @@ StrictWindowState CarryStrictWindow(const Limit& from, const Limit& to,
     after = total;
   }
   return carried;
+}
+
+StrictWindowState MergeStrictWindows(const Limit& limit, const StrictWindowState& one,
+                                     const StrictWindowState& other, const Instant& at) noexcept {
+  StrictWindowState a = Roll(limit, one, at);
+  StrictWindowState b = Roll(limit, other, at);
+  // Of two sub-windows the later goes on.
+  a = RollTo(limit, a, b.end);
+  b = RollTo(limit, b, a.end);
+  // Held at the most as a whole: what is newest counts longest, so the oldest is forgiven first.
+  std::int64_t total = 0;
+  for (std::size_t i = 0; i < CountedSubWindows(limit); ++i) {
+    const std::int64_t before = total;
+    total = AddUpTo(total, a.counts[i] + b.counts[i], MostCounted(limit));
+    a.counts[i] = total - before;
+  }
+  return a;
 }
 
 }  // namespace weir

@@ -30,6 +30,11 @@ Step<StrictWindowState> StepStrictWindow(const Limit& limit, const StrictWindowS
 StrictWindowState CarryStrictWindow(const Limit& from, const Limit& to,
                                     const StrictWindowState& state) noexcept;
 
+// What both have counted of one key under `limit`, for a key that was carried over to it while
+// others were still counting it under the limit before.
+StrictWindowState MergeStrictWindows(const Limit& limit, const StrictWindowState& one,
+                                     const StrictWindowState& other, const Instant& at) noexcept;
+
 // When nothing of `state` counts any more.
 Ticks FreshAt(const Limit& limit, const StrictWindowState& state) noexcept;
 

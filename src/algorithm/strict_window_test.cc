@@ -3,6 +3,7 @@
 #include <deque>
 #include <limits>
 #include <string_view>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -298,6 +299,48 @@ TEST(StrictWindow, KeepsItsCountInProportionRoundedUpUnderANewLimit) {
   EXPECT_EQ(key.Peek().remaining, 9);
   key.Advance(6s);
   EXPECT_EQ(key.Peek().remaining, 10);
+}
+
+TEST(StrictWindow, AddsUpWhatWasCountedInTwoPlaces) {
+  DrivenKey one = Window("10/min");
+  EXPECT_TRUE(one.Check(4).allowed);
+  DrivenKey other = Window("10/min");
+  EXPECT_TRUE(other.Check(3).allowed);
+  const auto merge = [&](const DrivenKey& a, const DrivenKey& b) {
+    return MergeStrictWindows(one.limit(), a.strict, b.strict, one.instant());
+  };
+  EXPECT_EQ(merge(one, other).counts[0], 7);
+  // Another's clock was ahead: the later sub-window goes on.
+  other.Advance(6s);
+  EXPECT_TRUE(other.Check(1).allowed);
+  for (const auto& [a, b] : {std::pair(&one, &other), std::pair(&other, &one)}) {
+    EXPECT_EQ(merge(*a, *b).end, other.strict.end);
+    EXPECT_EQ(merge(*a, *b).counts[0], 1);
+    EXPECT_EQ(merge(*a, *b).counts[1], 7);
+  }
+  // More than twice the limit is forgiven, the oldest first.
+  one.Penalize(kHuge);
+  EXPECT_EQ(merge(one, other).counts[0], 1);
+  EXPECT_EQ(merge(one, other).counts[1], 19);
+}
+
+// A store gives no place to a key that is left fresh, so the step must not tell the two apart.
+TEST(StrictWindow, BeginsNoWindowWithNothing) {
+  DrivenKey key = Window("3/min");
+  EXPECT_EQ(key.Refund(2).remaining, 3);
+  EXPECT_EQ(key.Settle({.charged = 2, .at = key.instant().now}, 1).remaining, 3);
+  EXPECT_EQ(key.Penalize(0).remaining, 3);
+  EXPECT_EQ(key.strict.end, Ticks(0));
+  EXPECT_EQ(TakeAll(key), 3);
+  const auto used_up = key.strict.end;
+  // A clock that is ahead gives nothing to those who are behind.
+  key.Advance(3min);
+  EXPECT_EQ(key.Refund(2).remaining, 3);
+  EXPECT_EQ(key.strict.end, used_up);
+  key.Advance(-3min);
+  EXPECT_EQ(TakeAll(key), 0);
+  EXPECT_EQ(key.Refund(3).remaining, 3);
+  EXPECT_EQ(TakeAll(key), 3);
 }
 
 }  // namespace

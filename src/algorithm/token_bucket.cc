@@ -76,7 +76,9 @@ Step<BucketState> StepTokenBucket(const Limit& limit, BucketState state, const R
 
 BucketState CarryBucket(const Limit& from, const Limit& to, BucketState state, Ticks now) noexcept {
   const std::int64_t level = TimeToFull(from, state, now);
-  return {.theoretical_arrival = now + Ticks(std::min(level, to.burst_tolerance()))};
+  // A queue that is full serves one beside those it holds.
+  const std::int64_t served = to.spec().queue ? to.emission_interval() : 0;
+  return {.theoretical_arrival = now + Ticks(std::min(level, to.burst_tolerance() + served))};
 }
 
 }  // namespace weir

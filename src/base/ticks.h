@@ -5,6 +5,7 @@
 // still hold nine years.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include <weir/time.h>
@@ -32,21 +33,20 @@ struct Instant {
 };
 
 // Turns a Now into ticks. The origin lies a year before the store's start, so that a clock that
-// steps back has somewhere to go; at both ends of the range time stands still.
+// steps back has somewhere to go; at both ends of the range time stands still. A Now may come from
+// anybody, so every one is good, the earliest and the latest that can be written included.
 class Timeline {
  public:
   explicit Timeline(Now start) noexcept
-      : steady_origin_(start.steady - kBeforeStart), wall_origin_(start.wall - kBeforeStart) {}
+      : steady_origin_(YearBefore(start.steady)),
+        steady_latest_(std::min(steady_origin_, SteadyTime::max() - kLatest) + kLatest),
+        wall_origin_(YearBefore(start.wall)) {}
 
   Instant At(Now now) const noexcept {
     return {.now = TicksAt(now.steady), .wall = now.wall, .origin = wall_origin_};
   }
-  Ticks TicksAt(SteadyTime steady) const noexcept { return TicksSince(steady - steady_origin_); }
-
-  // The latest tick that has passed on both clocks: what is over by then is over for everybody.
-  Ticks SurelyPast(const Instant& at) const noexcept {
-    const Ticks wall = TicksSince(at.wall - wall_origin_);
-    return at.now < wall ? at.now : wall;
+  Ticks TicksAt(SteadyTime steady) const noexcept {
+    return ToTicks(std::clamp(steady, steady_origin_, steady_latest_) - steady_origin_);
   }
 
  private:
@@ -54,12 +54,13 @@ class Timeline {
   // Leaves room above for the furthest state: twice the longest burst and the longest wait.
   static constexpr Duration kLatest = std::chrono::hours(24 * 366 * 6);
 
-  static constexpr Ticks TicksSince(Duration elapsed) noexcept {
-    if (elapsed < Duration(0)) return Ticks(0);
-    return ToTicks(elapsed < kLatest ? elapsed : kLatest);
+  template <typename Time>
+  static constexpr Time YearBefore(Time start) noexcept {
+    return std::max(start, Time::min() + kBeforeStart) - kBeforeStart;
   }
 
   SteadyTime steady_origin_;
+  SteadyTime steady_latest_;
   WallTime wall_origin_;
 };
 

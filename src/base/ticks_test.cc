@@ -59,14 +59,20 @@ TEST(Timeline, StandsStillAtBothEndsOfItsRange) {
   EXPECT_LT((latest + ToTicks(2 * kYear + hours(1))).count(), std::int64_t{1} << 62);
 }
 
-TEST(Timeline, TakesForPastOnlyWhatIsPastOnBothClocks) {
-  ManualClock clock;
-  const Timeline timeline(clock.Read());
-  const WallTime wall = clock.Read().wall;
-  clock.SetWall(wall - hours(1));
-  EXPECT_EQ(timeline.SurelyPast(timeline.At(clock.Read())), ToTicks(kYear - hours(1)));
-  clock.SetWall(wall + hours(1));
-  EXPECT_EQ(timeline.SurelyPast(timeline.At(clock.Read())), ToTicks(kYear));
+TEST(Timeline, KnowsWhatToDoWithTheEarliestAndTheLatestTimesThatCanBeWritten) {
+  const Now earliest{SteadyTime::min(), WallTime::min()};
+  const Now latest{SteadyTime::max(), WallTime::max()};
+  const ManualClock clock;
+  for (const Now start : {earliest, clock.Read(), latest}) {
+    const Timeline timeline(start);
+    EXPECT_EQ(timeline.At(earliest).now, Ticks(0));
+    EXPECT_GE(timeline.At(latest).now, timeline.At(start).now);
+    EXPECT_LE(timeline.At(latest).now, ToTicks(6 * kYear));
+    EXPECT_EQ(timeline.At(latest).wall, latest.wall);
+  }
+  EXPECT_EQ(Timeline(earliest).At(earliest).origin, WallTime::min());
+  EXPECT_EQ(Timeline(latest).At(latest).now, ToTicks(kYear));
+  EXPECT_EQ(Timeline(clock.Read()).At(latest).now, ToTicks(6 * kYear));
 }
 
 }  // namespace

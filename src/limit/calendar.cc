@@ -16,7 +16,7 @@ using std::chrono::year;
 using std::chrono::year_month_day;
 
 constexpr sys_seconds kEarliest = sys_days(year(1970) / January / 1);
-constexpr sys_seconds kLatest = sys_days(year(2201) / January / 1) - seconds(1);
+constexpr sys_seconds kLatest = sys_days(year(2201) / January / 1);  // No longer part of it.
 
 // Before every end of a window, so that what is stored is positive.
 constexpr sys_seconds kWordOrigin = sys_days(year(1968) / January / 1);
@@ -54,8 +54,12 @@ Result<std::shared_ptr<const Calendar>> Calendar::Make(CalendarPeriod period,
 Calendar::Calendar(CalendarPeriod period, Zone zone, std::chrono::weekday week_start)
     : period_(period), week_start_(week_start), zone_(std::move(zone)) {}
 
+WallTime Calendar::Nearest(WallTime at) noexcept {
+  return std::clamp(at, WallTime(kEarliest), WallTime(kLatest) - Duration(1));
+}
+
 Calendar::Window Calendar::WindowAt(WallTime at) const noexcept {
-  const sys_seconds second = std::clamp(std::chrono::floor<seconds>(at), kEarliest, kLatest);
+  const auto second = std::chrono::floor<seconds>(Nearest(at));
   // The word is all there is to the cache, so relaxed order is enough.
   Span span = Span::FromWord(latest_.load(std::memory_order_relaxed));
   if (!span.Holds(second)) {

@@ -35,6 +35,9 @@ class Calendar {
   // one load.
   Window WindowAt(WallTime at) const noexcept;
 
+  // The time in the years from 1970 to 2200 that is nearest to `at`: windows are known for these.
+  static WallTime Nearest(WallTime at) noexcept;
+
  private:
   // A window in whole seconds, and as one word, so that it can be read and replaced at once:
   // the end in seconds since 1968 in the upper 38 bits, the length in seconds in the lower 26.

@@ -36,6 +36,10 @@ Duration LongestWindow(CalendarPeriod period) noexcept {
   }
 }
 
+SteadyTime LaterBy(Duration step, SteadyTime at) noexcept {
+  return std::min(at, SteadyTime::max() - step) + step;
+}
+
 // Absorbs values one by one; the result depends on every bit of each and on their order.
 class SaltMixer {
  public:
@@ -72,14 +76,14 @@ std::uint64_t SaltOf(const LimitSpec& spec, std::uint64_t generation) noexcept {
 
 Result<Limit> Limit::Make(const LimitSpec& spec) {
   Limit limit;
+  if (std::optional<std::string> problem = FindProblem(spec)) {
+    return std::unexpected(Error{ErrorCode::kInvalidArgument, *std::move(problem)});
+  }
   limit.spec_ = spec;
   limit.state_salt_ = SaltOf(spec, limit.generation_);
   if (spec.kind != LimitKind::kCounted) {
     limit.capacity_ = spec.kind == LimitKind::kDeny ? 0 : kMaxCount;
     return limit;
-  }
-  if (std::optional<std::string> problem = FindProblem(spec)) {
-    return std::unexpected(Error{ErrorCode::kInvalidArgument, *std::move(problem)});
   }
   if (spec.align == Align::kCalendar) {
     auto calendar = Calendar::Make(spec.calendar, spec.zone, spec.week_start);
@@ -142,7 +146,9 @@ Limit Limit::Replacing(const Limit& before, Now now) const {
   if (goes_on) {
     next.predecessor_ =
         std::make_shared<const Limit>(before.Remembering(kMostPredecessors - 1, now.steady));
-    next.predecessor_until_ = now.steady + before.time_to_fresh_;
+    // A wall clock that is set back by less than a window makes a calendar window last longer.
+    const bool by_wall = before.calendar_ != nullptr;
+    next.predecessor_until_ = LaterBy(before.time_to_fresh_ * (by_wall ? 2 : 1), now.steady);
     // A key that `before` has not seen may still have state of one further back.
     if (next.predecessor_->predecessor_ != nullptr) {
       next.predecessor_until_ = std::max(next.predecessor_until_, before.predecessor_until_);

@@ -105,15 +105,20 @@ Problem CheckOptions(const LimitSpec& spec) {
     return problem;
   }
   if (spec.algorithm == Algorithm::kConcurrency) {
-    if (Problem problem = CheckRange("lease", spec.lease, Duration(1), kMaxPeriod)) return problem;
+    return CheckRange("lease", spec.lease, Duration(1), kMaxPeriod);
   }
+  return std::nullopt;
+}
+
+Problem CheckMaxWait(const LimitSpec& spec) {
   return CheckRange("max_wait", spec.max_wait, Duration(0), kMaxWait);
 }
 
 }  // namespace
 
 std::optional<std::string> FindProblem(const LimitSpec& spec) {
-  for (const auto check : {CheckCount, CheckPeriod, CheckBurst, CheckOptions}) {
+  if (spec.kind != LimitKind::kCounted) return CheckMaxWait(spec);
+  for (const auto check : {CheckCount, CheckPeriod, CheckBurst, CheckOptions, CheckMaxWait}) {
     if (Problem problem = check(spec)) return problem;
   }
   return std::nullopt;

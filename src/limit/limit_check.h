@@ -8,8 +8,8 @@
 
 namespace weir {
 
-// The first thing wrong with a counted limit: the field, and what is allowed. Does not look at the
-// time zone.
+// The first thing wrong with a limit: the field, and what is allowed. Does not look at the time
+// zone, nor at what only a counted limit has if it is none.
 std::optional<std::string> FindProblem(const LimitSpec& spec);
 
 // What burst 0 stands for.

@@ -219,6 +219,10 @@ TEST(Limit, RefusesOptionsOutOfRange) {
             "max_wait: 2h is not allowed; write 0s to 1h");
   EXPECT_EQ(ProblemOf(With(Bucket(1, seconds(1)), [](LimitSpec& s) { s.max_wait = Duration(-1); })),
             "max_wait: -1ns is not allowed; write 0s to 1h");
+  for (const LimitKind kind : {LimitKind::kUnlimited, LimitKind::kDeny}) {
+    EXPECT_EQ(ProblemOf({.kind = kind, .max_wait = seconds(-1)}),
+              "max_wait: -1s is not allowed; write 0s to 1h");
+  }
 }
 
 TEST(Limit, RefusesCalendarWindowsThatMakeNoSense) {

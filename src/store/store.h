@@ -59,8 +59,9 @@ inline constexpr std::size_t kMaxGroupCharges = 64;
 
 struct Group {
   Action action = Action::kDecide;
-  // kDecide, kReserve: at most kMaxGroupCharges. kCommit, kCancel: the limits in force now by their
-  // rules, because they may have changed since; nothing else in them is looked at.
+  // kDecide, kReserve: at most kMaxGroupCharges, all with the same verb; those on the same key
+  // under the same limit count as one. kCommit, kCancel: the limits in force now by their rules,
+  // because they may have changed since; nothing else in them is looked at.
   std::span<const Charge> charges{};
   std::span<Decision> decisions{};  // Out, kDecide and kReserve: one for each charge.
 

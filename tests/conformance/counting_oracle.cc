@@ -31,6 +31,7 @@ class CountingOracle : public Oracle {
     // Nobody may be shut out for longer than a full drain, so the drain begins now, whatever is
     // asked and whatever the answer.
     if (met_clock_damage_) Keep(view);
+    const bool counted = HoldsAny(view, at);
 
     Decision decision;
     decision.limit = spec_.count;
@@ -44,11 +45,11 @@ class CountingOracle : public Oracle {
         break;
       case Verb::kRefund:
         TakeBack(view, at, action.cost, std::nullopt);
-        Keep(view);
+        if (counted) Keep(view);
         break;
       case Verb::kPenalize:
         Charge(view, std::min(Wide(action.cost), DebtLeft(view, at)));
-        Keep(view);
+        if (counted || HoldsAny(view, at)) Keep(view);
         break;
       case Verb::kReset:
         view.events.clear();
@@ -64,7 +65,7 @@ class CountingOracle : public Oracle {
         } else {
           TakeBack(view, at, charge.cost - cost, charge.slot);
         }
-        Keep(view);
+        if (counted || HoldsAny(view, at)) Keep(view);
         break;
       }
     }
@@ -138,6 +139,12 @@ class CountingOracle : public Oracle {
       if (event.cost > 0 && Counts(view, event, at)) fresh_at = std::max(fresh_at, EndOf(event));
     }
     return fresh_at;
+  }
+
+  // Who leaves a fresh key fresh begins no window.
+  bool HoldsAny(const View& view, Wide at) const {
+    return std::ranges::any_of(
+        view.events, [&](const Event& event) { return event.cost > 0 && Counts(view, event, at); });
   }
 
   Wide DebtLeft(const View& view, Wide at) const {

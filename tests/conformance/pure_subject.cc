@@ -24,7 +24,9 @@ bool IsFreshAsTold(DrivenKey& key, const Decision& decision) {
     return ToDuration(fresh_at - now) == decision.reset_after;
   }
   if (limit.algorithm() == Algorithm::kFixedWindow) {
-    return ToDuration(key.fixed.fresh_at - now) == decision.reset_after;
+    // A calendar window is kept for one longer than its own: the wall clock may be set back.
+    const Duration longer = limit.calendar() == nullptr ? Duration(0) : limit.time_to_fresh();
+    return ToDuration(key.fixed.fresh_at - now) == decision.reset_after + longer;
   }
   if (limit.spec().strict) {
     return ToDuration(FreshAt(limit, key.strict) - now) == decision.reset_after;
@@ -68,9 +70,10 @@ std::string PureSubject::State(Now now) {
                              ? ToTicks(key_.limit().spec().lease)
                              : Ticks(key_.limit().window());
   std::string text = Text(key_.bucket.theoretical_arrival) + Text(key_.fixed.end) +
-                     Text(key_.fixed.count) + Text(key_.fixed.fresh_at) + Text(key_.sliding.end) +
-                     Text(key_.sliding.previous) + Text(key_.sliding.current) +
-                     Text(key_.strict.end);
+                     Text(key_.fixed.count) + Text(key_.sliding.end) + Text(key_.sliding.previous) +
+                     Text(key_.sliding.current) + Text(key_.strict.end);
+  // When a calendar window may be forgotten is put off by whoever asks after the clock was set.
+  if (key_.limit().calendar() == nullptr) text += Text(key_.fixed.fresh_at);
   if (key_.limit().spec().strict) {
     for (const std::int64_t count : key_.strict.counts) text += Text(count);
   }

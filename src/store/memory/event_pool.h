@@ -1,7 +1,7 @@
 // Memory for event logs: chunks of seven events, linked in both directions, all of one size, so
 // that what one key gives up any other can use.
 //
-//   Chunk (128 bytes):   | next 4 | previous 4 | unused 8 | 7 x { at 8, cost 8 } |
+//   Chunk (128 bytes):   | next 4 | previous 4 | 7 x { at 8, cost 8 } | unused 8 |
 //
 // A log is two payload words of its key's slot:
 //   word 0:   | tail chunk 32 | head chunk 32 |                     chunk numbers; 0 is none

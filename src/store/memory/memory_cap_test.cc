@@ -101,6 +101,109 @@ TEST(MemoryCap, MakesTheStoreForgetThoseBeingDeniedLast) {
   for (int i = 0; i < kDenied; ++i) ASSERT_FALSE(under_test.Check(key(i), limit).allowed) << i;
 }
 
+// Those who were denied once are let in again and have something left: they are as any other.
+TEST(MemoryCap, MakesTheStoreForgetThoseThatAreNoLongerDeniedAsAnyOther) {
+  for (const Algorithm algorithm : {Algorithm::kTokenBucket, Algorithm::kSlidingWindow}) {
+    StoreUnderTest under_test({.cap_bytes = kMinCapBytes, .hash_seed = 7});
+    const Limit limit = LimitOf("10/h", {.algorithm = algorithm});
+    constexpr int kEased = 200;
+    const auto key = [](int i) { return "eased " + std::to_string(i); };
+    for (int i = 0; i < kEased; ++i) {
+      under_test.Check(key(i), limit, 10);
+      EXPECT_FALSE(under_test.Check(key(i), limit).allowed);
+      under_test.Do(Verb::kRefund, key(i), limit, 8);
+      EXPECT_TRUE(under_test.Check(key(i), limit).allowed);
+    }
+    for (int i = 0; i < 200'000; ++i) under_test.Check("flood " + std::to_string(i), limit, 10);
+    ASSERT_GT(under_test.store.Stats().evicted_live, 0U);
+    int forgotten = 0;
+    for (int i = 0; i < kEased; ++i) {
+      forgotten += under_test.Remaining(key(i), limit) == 10 ? 1 : 0;
+    }
+    EXPECT_GT(forgotten, kEased / 8);
+  }
+}
+
+TEST(MemoryCap, KeepsTheMarkOfThoseBeingDeniedWhoAreMerelyLookedAt) {
+  for (const Algorithm algorithm : {Algorithm::kTokenBucket, Algorithm::kSlidingWindow}) {
+    StoreUnderTest under_test({.cap_bytes = kMinCapBytes, .hash_seed = 7});
+    const Limit limit = LimitOf("10/h", {.algorithm = algorithm});
+    const Limit deny = LimitOf("deny");
+    constexpr int kDenied = 200;
+    const auto key = [](int i) { return "denied " + std::to_string(i); };
+    for (int i = 0; i < kDenied; ++i) {
+      under_test.Check(key(i), limit, 9);
+      EXPECT_FALSE(under_test.Check(key(i), limit, 2).allowed);
+      EXPECT_EQ(under_test.Remaining(key(i), limit), 1);
+      EXPECT_TRUE(under_test.Check(key(i), limit, 0).allowed);
+      under_test.Ask({under_test.ChargeFor(key(i), limit), under_test.ChargeFor("", deny)});
+    }
+    for (int i = 0; i < 200'000; ++i) under_test.Check("flood " + std::to_string(i), limit, 10);
+    ASSERT_GT(under_test.store.Stats().evicted_live, 0U);
+    for (int i = 0; i < kDenied; ++i) ASSERT_EQ(under_test.Remaining(key(i), limit), 1) << i;
+  }
+}
+
+// All that may be asked about a key without leaving anything behind, in every way.
+void LeaveNothing(StoreUnderTest& under_test, const std::string& key,
+                  const AlgorithmCase& algorithm) {
+  const Limit& limit = algorithm.limit;
+  const Limit bucket = LimitOf("10/10s");
+  const std::int64_t too_much = algorithm.at_once + 1;
+  struct Asked {
+    Verb verb;
+    std::int64_t cost;
+  };
+  for (const Asked& asked :
+       {Asked{Verb::kCheck, too_much}, Asked{Verb::kCheck, 0}, Asked{Verb::kPeek, 1},
+        Asked{Verb::kRefund, 3}, Asked{Verb::kPenalize, 0}, Asked{Verb::kReset, 1}}) {
+    const Charge charge = under_test.ChargeFor(key, limit, asked.cost, asked.verb);
+    const Charge other = under_test.ChargeFor(key, bucket, 0, asked.verb);
+    EXPECT_EQ(under_test.Do(asked.verb, key, limit, asked.cost).remaining, 10);
+    EXPECT_EQ(under_test.Ask({charge}).remaining, 10);
+    EXPECT_EQ(under_test.Ask({charge, other}).remaining, 10);
+  }
+  // Together too much, though each by itself would do.
+  EXPECT_EQ(under_test
+                .Ask({under_test.ChargeFor(key, limit, 6), under_test.ChargeFor(key, limit, 6),
+                      under_test.ChargeFor(key, bucket)})
+                .reason,
+            Reason::kNeverFits);
+  EXPECT_EQ(under_test
+                .Ask({under_test.ChargeFor(key, bucket, 6), under_test.ChargeFor(key, bucket, 6),
+                      under_test.ChargeFor(key, limit)})
+                .reason,
+            Reason::kNeverFits);
+  const std::vector<Charge> nothing{under_test.ChargeFor(key, limit, 0)};
+  EXPECT_TRUE(under_test.Commit(under_test.Ask(nothing, Action::kReserve).reservation,
+                                algorithm.is_concurrency() ? 5 : 0));
+  EXPECT_TRUE(under_test.Cancel(under_test.Ask(nothing, Action::kReserve).reservation));
+}
+
+TEST(MemoryCap, MakesNobodyGiveWayToThoseWhoLeaveNothing) {
+  for (const AlgorithmCase& algorithm : EveryAlgorithm()) {
+    SCOPED_TRACE(algorithm.name);
+    StoreUnderTest empty;
+    LeaveNothing(empty, "ann", algorithm);
+    EXPECT_EQ(empty.store.Stats().entries, 0U);
+
+    StoreUnderTest full({.cap_bytes = kMinCapBytes, .hash_seed = 7});
+    const Limit bucket = LimitOf("10/10s");
+    for (int i = 0; i < 60'000; ++i) {
+      full.Check("key " + std::to_string(i), algorithm.limit);
+      full.Check("key " + std::to_string(i), bucket);
+    }
+    const MemoryStoreStats before = full.store.Stats();
+    ASSERT_GT(before.evicted_live, 0U);
+    for (int i = 0; i < 300; ++i) LeaveNothing(full, "new " + std::to_string(i), algorithm);
+    const MemoryStoreStats after = full.store.Stats();
+    EXPECT_EQ(after.entries, before.entries);
+    EXPECT_EQ(after.evicted_live, before.evicted_live);
+    EXPECT_EQ(after.evicted_denied, before.evicted_denied);
+    EXPECT_EQ(after.event_chunks, before.event_chunks);
+  }
+}
+
 TEST(MemoryCap, DoesNotCountKeysWhoseTimeHasPassed) {
   StoreUnderTest under_test({.cap_bytes = kMinCapBytes, .hash_seed = 7});
   const Limit limit = LimitOf("10/s");
@@ -240,6 +343,16 @@ TEST_F(EventMemory, ThatNobodyCanGiveUpIsAnOverloadAndLeavesNoTrace) {
   EXPECT_EQ(Used("first"), 42'000);
   const std::int64_t used = Used("second");
   const std::size_t chunks = Chunks();
+  // Of those that would have passed it says how they are, as if they had not been asked.
+  const Limit bucket = LimitOf("10/min");
+  const std::vector<Charge> charges{under_test_.ChargeFor("second", limit_),
+                                    under_test_.ChargeFor("first", limit_, 0),
+                                    under_test_.ChargeFor("third", bucket, 4)};
+  std::vector<Decision> decisions(3);
+  EXPECT_EQ(under_test_.DecideGroup(charges, decisions).decision.reason, Reason::kOverload);
+  EXPECT_TRUE(decisions[2].allowed);
+  EXPECT_EQ(decisions[2].remaining, 10);
+  EXPECT_EQ(decisions[2].reset_after, Duration(0));
   EXPECT_EQ(ask().reason, Reason::kOverload);
   EXPECT_EQ(Used("second"), used);
   EXPECT_EQ(Chunks(), chunks);

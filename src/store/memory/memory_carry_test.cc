@@ -45,10 +45,9 @@ TEST_P(LimitChange, ToASmallerCountKeepsWhatWasUsedInProportionRoundedUp) {
 }
 
 TEST_P(LimitChange, KeepsAKeyThatIsUsedUpUsedUp) {
-  if (is_queue()) return;  // The one being served is above the capacity that it is clamped to.
-  under_test_.Check("ann", limit(), 10);
-  EXPECT_EQ(Left(WithCount(limit(), 3)), 0);
-  under_test_.Check("bob", limit(), 10);
+  under_test_.Check("ann", limit(), GetParam().at_once);
+  EXPECT_EQ(under_test_.Exhaust("ann", WithCount(limit(), 3)), 0);
+  under_test_.Check("bob", limit(), GetParam().at_once);
   const Limit larger = WithCount(limit(), 20);
   EXPECT_EQ(under_test_.Exhaust("bob", larger), GetParam().is_concurrency() ? 10 : 0);
 }
@@ -74,6 +73,30 @@ TEST_P(LimitChange, CarriesOverOnce) {
   under_test_.Do(Verb::kReset, "ann", changed);
   EXPECT_EQ(under_test_.Remaining("ann", changed), 20);
   EXPECT_EQ(Left(changed), 20);
+}
+
+// Requests that had taken up the old limit when it changed are decided by it, and still count.
+TEST_P(LimitChange, CountsWhatIsChargedToTheOldLimitAfterwards) {
+  under_test_.Check("ann", limit(), 4);
+  const Limit changed = WithCount(limit(), 20);
+  EXPECT_TRUE(under_test_.Check("ann", changed, 1).allowed);
+  for (int late = 0; late < 2; ++late) {
+    under_test_.clock.Advance(Duration(1));
+    EXPECT_TRUE(under_test_.Check("ann", limit(), 2).allowed);
+    EXPECT_TRUE(under_test_.Check("ann", changed, 1).allowed);
+  }
+  // 4 and 1 and twice 2 and 1; of the old limit's each counts for two.
+  EXPECT_EQ(Left(changed), GetParam().is_concurrency() ? 9 : 1);
+}
+
+TEST_P(LimitChange, CountsAtOnceWhatIsChargedToSeveralOldLimitsAfterwards) {
+  if (GetParam().is_concurrency()) return;  // All of its limits count in one place.
+  const Limit second = WithCount(limit(), 20);
+  const Limit third = WithCount(second, 40);
+  under_test_.Check("ann", third, 1);
+  under_test_.Check("ann", second, 3);
+  under_test_.Check("ann", limit(), 2);
+  EXPECT_EQ(Left(third), 40 - 1 - 3 * 2 - 2 * 4);
 }
 
 TEST_P(LimitChange, IsFollowedByTheFirstVerbWhateverItIs) {

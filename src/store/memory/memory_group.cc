@@ -17,7 +17,7 @@ class MemoryStore::LockedGroup {
  public:
   LockedGroup(MemoryStore& store, Group& group, const Instant& at) noexcept
       : store_(store), group_(group), at_(at) {
-    LockKeys();
+    MergeCharges();
   }
   LockedGroup(const LockedGroup&) = delete;
   LockedGroup& operator=(const LockedGroup&) = delete;
@@ -25,8 +25,15 @@ class MemoryStore::LockedGroup {
     for (Entry& entry : entries_) Unlock(entry);
   }
 
+  // Looks at every key by itself, without holding any. True if some enforced charge is denied.
+  bool SomeDeny() noexcept;
+
+  // Before any of these.
+  void LockKeys() noexcept;
   // Works out what every charge is told. True if all enforced ones pass.
   bool DecideAll() noexcept;
+  // Shows every key as it is rather than as it would have been: the group takes nothing after all.
+  void ShowUntaken() noexcept;
   // Takes what DecideAll allowed, and notes under `reservation` what can be settled.
   void ApplyAll(ReservationId reservation) noexcept;
 
@@ -43,18 +50,20 @@ class MemoryStore::LockedGroup {
 
     Key key;
     Request request;
-    std::int64_t times = 1;  // How many charges it stands for.
-    SlotHead* slot = nullptr;
+    std::int64_t times = 1;    // How many charges it stands for.
+    SlotHead* slot = nullptr;  // None before it is locked, and if the key needs no place.
     std::uint64_t word = 0;
     std::uint64_t word_after = 0;
     std::optional<PayloadState> state{};  // None for buckets.
     Taken taken;
   };
 
-  void LockKeys() noexcept;
+  void MergeCharges() noexcept;
   void LockEntry(Entry& entry) noexcept;
   void Unlock(Entry& entry) noexcept;
   void Do(Entry& entry, Effect effect) noexcept;
+  // Hands every charge the decision on its key. True if all enforced ones are allowed.
+  bool TellAll() noexcept;
   const Limit& LimitOf(const Entry& entry) const noexcept {
     return *group_.charges[entry.key.charge].limit;
   }
@@ -64,9 +73,11 @@ class MemoryStore::LockedGroup {
   const Instant& at_;
   InlineVector<Entry, kMaxGroupCharges> entries_;
   std::array<std::uint8_t, kMaxGroupCharges> entry_of_{};  // By charge.
+  // The payload of keys that are absent and need no place: what is done to them leaves it blank.
+  std::array<std::uint64_t, kMaxSubWindows + 2> blank_{};
 };
 
-void MemoryStore::LockedGroup::LockKeys() noexcept {
+void MemoryStore::LockedGroup::MergeCharges() noexcept {
   InlineVector<Key, kMaxGroupCharges> keys;
   for (std::size_t i = 0; i < group_.charges.size(); ++i) {
     const Charge& charge = group_.charges[i];
@@ -84,28 +95,36 @@ void MemoryStore::LockedGroup::LockKeys() noexcept {
     if (again) {
       if (key.shadow != entry.key.shadow) continue;
       entry.request.cost += charge.cost;
+      entry.request.reserved += charge.reserved;
       ++entry.times;
       continue;
     }
     entry.request = RequestOf(charge);
-    LockEntry(entry);
   }
 }
 
+void MemoryStore::LockedGroup::LockKeys() noexcept {
+  for (Entry& entry : entries_) LockEntry(entry);
+}
+
 void MemoryStore::LockedGroup::LockEntry(Entry& entry) noexcept {
+  const Limit& limit = LimitOf(entry);
   store_.In(entry.key.room, [&](auto& table) {
-    const auto locked = table.Lock(entry.key.fingerprint, at_.now);
-    entry.slot = locked.slot;
-    entry.word = locked.word;
-    entry.word_after = locked.word;
+    const auto locked = LockFor(table, limit, entry.key.fingerprint, entry.request, at_.now);
+    if (locked) {
+      entry.slot = locked->slot;
+      entry.word = locked->word;
+      entry.word_after = locked->word;
+    }
     if constexpr (!kIsBucketTable<decltype(table)>) {
-      entry.state.emplace(LimitOf(entry), store_.events_, locked.slot->payload,
-                          FreshAt(locked.word));
+      std::uint64_t* payload = locked ? locked->slot->payload : blank_.data();
+      entry.state.emplace(limit, store_.events_, payload, FreshAt(entry.word));
     }
   });
 }
 
 void MemoryStore::LockedGroup::Unlock(Entry& entry) noexcept {
+  if (entry.slot == nullptr) return;
   HardwareAtomics::StoreWord(*entry.slot, entry.word_after & ~kLockedBit);
 }
 
@@ -125,8 +144,23 @@ void MemoryStore::LockedGroup::Do(Entry& entry, Effect effect) noexcept {
   const bool denied = !entry.taken.decision.allowed;
   if (stored || denied) {
     entry.word_after =
-        WordAfter(entry.word, fresh_at, entry.taken.decision, KnockOf(entry.request));
+        WordAfter(entry.word, fresh_at, entry.taken.decision, KnockOf(entry.request), effect);
   }
+}
+
+// Most denials need no lock: one limit that denies at this instant is enough.
+bool MemoryStore::LockedGroup::SomeDeny() noexcept {
+  for (Entry& entry : entries_) {
+    const Verb verb = entry.request.verb;
+    const bool asks = verb == Verb::kCheck || verb == Verb::kPeek;
+    Request request = entry.request;
+    if (!asks) request.cost = 0;
+    Decision& decision = entry.taken.decision;
+    decision = store_.Look(LimitOf(entry), group_.charges[entry.key.charge].hash, request, at_,
+                           KnockOf(entry.request));
+    if (!asks) decision.allowed = true;
+  }
+  return !TellAll();
 }
 
 bool MemoryStore::LockedGroup::DecideAll() noexcept {
@@ -138,6 +172,10 @@ bool MemoryStore::LockedGroup::DecideAll() noexcept {
       Do(entry, Effect::kDecideOnly);
     }
   }
+  return TellAll();
+}
+
+bool MemoryStore::LockedGroup::TellAll() noexcept {
   bool pass = true;
   for (std::size_t i = 0; i < group_.charges.size(); ++i) {
     const Charge& charge = group_.charges[i];
@@ -147,6 +185,20 @@ bool MemoryStore::LockedGroup::DecideAll() noexcept {
     pass = pass && (charge.shadow || group_.decisions[i].allowed);
   }
   return pass;
+}
+
+void MemoryStore::LockedGroup::ShowUntaken() noexcept {
+  for (Entry& entry : entries_) {
+    if (!entry.taken.decision.allowed) continue;  // Says how things are already.
+    const Taken told = std::exchange(entry.taken, {});
+    const Request request = std::exchange(entry.request, {.verb = Verb::kPeek, .cost = 0});
+    Do(entry, Effect::kDecideOnly);
+    const Decision seen = std::exchange(entry.taken, told).decision;
+    entry.request = request;
+    entry.taken.decision.remaining = seen.remaining;
+    entry.taken.decision.reset_after = seen.reset_after;
+  }
+  TellAll();
 }
 
 void MemoryStore::LockedGroup::ApplyAll(ReservationId reservation) noexcept {
@@ -190,28 +242,15 @@ void MemoryStore::Decide(Group& group, Now now) noexcept {
                                    std::to_string(kMaxGroupCharges) + ", and a decision for each"};
     return;
   }
-  DecideGroup(group, now);
-}
-
-// Most denials need no lock: one limit that denies at this instant is enough.
-bool MemoryStore::SomeDeny(Group& group, const Instant& at) noexcept {
-  bool denied = false;
-  for (std::size_t i = 0; i < group.charges.size(); ++i) {
-    const Charge& charge = group.charges[i];
-    if (charge.limit->kind() != LimitKind::kCounted) {
-      group.decisions[i] = DecideUncounted(charge);
-    } else {
-      const bool asks = charge.verb == Verb::kCheck || charge.verb == Verb::kPeek;
-      const Knock knock =
-          charge.verb == Verb::kCheck && charge.cost != 0 ? Knock::kYes : Knock::kNo;
-      Request request = RequestOf(charge);
-      if (!asks) request.cost = 0;
-      group.decisions[i] = Look(*charge.limit, charge.hash, request, at, knock);
-      if (!asks) group.decisions[i].allowed = true;
-    }
-    denied = denied || (!charge.shadow && !group.decisions[i].allowed);
+  const auto other = [&](const Charge& charge) { return charge.verb != group.charges[0].verb; };
+  if (std::ranges::any_of(group.charges, other)) {
+    group.error = Error{.code = ErrorCode::kInvalidArgument,
+                        .message =
+                            "verb: the charges of a group have different ones; write the "
+                            "same for all of them"};
+    return;
   }
-  return denied;
+  DecideGroup(group, now);
 }
 
 void MemoryStore::Answer(Group& group) noexcept {
@@ -227,19 +266,10 @@ void MemoryStore::Answer(Group& group) noexcept {
   group.decision.reservation = group.reservation;
 }
 
-// A group that takes nothing needs no lock either, unless a key is in it twice.
+// A group that takes nothing needs no lock either.
 bool MemoryStore::MerelyAsks(const Group& group) noexcept {
-  if (group.action != Action::kDecide) return false;
-  for (std::size_t i = 0; i < group.charges.size(); ++i) {
-    const Charge& charge = group.charges[i];
-    if (charge.verb != Verb::kPeek && (charge.verb != Verb::kCheck || charge.cost != 0)) {
-      return false;
-    }
-    for (const Charge& other : group.charges.first(i)) {
-      if (other.hash == charge.hash) return false;
-    }
-  }
-  return true;
+  const auto changes = [](const Charge& charge) { return Changes(RequestOf(charge)); };
+  return group.action == Action::kDecide && std::ranges::none_of(group.charges, changes);
 }
 
 void MemoryStore::DecideGroup(Group& group, Now now) noexcept {
@@ -260,12 +290,13 @@ void MemoryStore::DecideGroup(Group& group, Now now) noexcept {
     longest_lease = std::max(longest_lease, ToTicks(limit.spec().lease));
   }
   const bool merely_asks = MerelyAsks(group);
-  if ((merely_asks || group.charges.size() > 1) && (SomeDeny(group, at) || merely_asks)) {
+  LockedGroup locked(*this, group, at);
+  if ((merely_asks || group.charges.size() > 1) && (locked.SomeDeny() || merely_asks)) {
     Answer(group);
     return;
   }
 
-  LockedGroup locked(*this, group, at);
+  locked.LockKeys();
   bool pass = locked.DecideAll();
   const bool noted = group.action == Action::kReserve || leases;
   if (pass && noted) {
@@ -274,13 +305,17 @@ void MemoryStore::DecideGroup(Group& group, Now now) noexcept {
     // Shadows stop nobody: without a record, their leases end when their time is over.
     const bool needed = group.action == Action::kReserve || !only_shadows_lease;
     if (group.reservation == ReservationId::kNone && needed) {
+      locked.ShowUntaken();
       for (Decision& decision : group.decisions.first(group.charges.size())) {
         decision.allowed = false;
         decision.reason = Reason::kOverload;
         decision.retry_after = ToDuration(ttl);
+        decision.delay = Duration(0);
       }
       pass = false;
     }
+  } else if (!pass) {
+    locked.ShowUntaken();
   }
   if (pass) locked.ApplyAll(group.reservation);
   Answer(group);

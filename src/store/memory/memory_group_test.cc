@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -211,6 +212,44 @@ TEST(Group, DecidesSixtyFourChargesAndRefusesSixtyFiveWithoutTouchingAny) {
     EXPECT_EQ(under_test.Remaining(keys[static_cast<std::size_t>(i)], limit), 9);
   const Group short_of_room = under_test.DecideGroup(charges, std::span(decisions).first(63));
   EXPECT_TRUE(short_of_room.error);
+}
+
+TEST(Group, RefusesDifferentVerbsWithoutTouchingAnyKey) {
+  StoreUnderTest under_test;
+  const Limit limit = LimitOf("10/10s");
+  under_test.Check("ann", limit, 5);
+  for (const Verb verb : {Verb::kPeek, Verb::kRefund, Verb::kReset}) {
+    for (const char* key : {"ann", "bob"}) {
+      const std::vector<Charge> charges{under_test.ChargeFor(key, limit),
+                                        under_test.ChargeFor("ann", limit, 1, verb)};
+      std::vector<Decision> decisions(2);
+      const Group refused = under_test.DecideGroup(charges, decisions);
+      ASSERT_TRUE(refused.error);
+      EXPECT_EQ(refused.error->code, ErrorCode::kInvalidArgument);
+      EXPECT_THAT(refused.error->message, HasSubstr("verb"));
+    }
+  }
+  EXPECT_EQ(under_test.Remaining("ann", limit), 5);
+  EXPECT_EQ(under_test.Remaining("bob", limit), 10);
+}
+
+TEST(Group, UnbooksAKeyThatIsInItTwiceAsAWhole) {
+  StoreUnderTest under_test;
+  const Limit limit = LimitOf("10/10s");
+  std::vector<Charge> charges{under_test.ChargeFor("ann", limit, 3),
+                              under_test.ChargeFor("ann", limit, 4)};
+  std::vector<Decision> decisions(2);
+  std::vector<Receipt> receipts(2);
+  Group group{.charges = charges, .decisions = decisions, .receipts = receipts};
+  under_test.store.Decide(group, under_test.clock.Read());
+  EXPECT_EQ(under_test.Remaining("ann", limit), 3);
+  for (std::size_t i = 0; i < 2; ++i) {
+    charges[i].verb = Verb::kUnbook;
+    charges[i].reserved = std::exchange(charges[i].cost, 0);
+    charges[i].receipt = receipts[i].at;
+  }
+  EXPECT_TRUE(under_test.Ask(charges).allowed);
+  EXPECT_EQ(under_test.Remaining("ann", limit), 10);
 }
 
 TEST(Group, CountsAKeyThatIsInItTwiceTwice) {
@@ -472,6 +511,28 @@ TEST(Reserve, BeyondTheTableIsAnOverloadAndTakesNothing) {
   EXPECT_EQ(under_test.Remaining("bob", places), 10);
   ASSERT_TRUE(under_test.Cancel(id));
   EXPECT_TRUE(reserve().allowed);
+}
+
+TEST(Reserve, BeyondTheTableShowsEveryKeyAsItIs) {
+  StoreUnderTest under_test({.max_reservations = 0});
+  for (const AlgorithmCase& algorithm : EveryAlgorithm()) {
+    SCOPED_TRACE(algorithm.name);
+    const Limit unlimited = LimitOf("unlimited");
+    under_test.Do(Verb::kPenalize, "ann", algorithm.limit, 3);
+    const Decision seen = under_test.Do(Verb::kPeek, "ann", algorithm.limit);
+    const std::vector<Charge> charges{under_test.ChargeFor("ann", algorithm.limit, 4),
+                                      under_test.ChargeFor("bob", algorithm.limit, 2),
+                                      under_test.ChargeFor("bob", unlimited)};
+    std::vector<Decision> decisions(3);
+    const Group refused = under_test.DecideGroup(charges, decisions, Action::kReserve);
+    EXPECT_EQ(refused.decision.reason, Reason::kOverload);
+    EXPECT_EQ(decisions[0].remaining, seen.remaining);
+    EXPECT_EQ(decisions[0].reset_after, seen.reset_after);
+    EXPECT_EQ(decisions[0].cost, 4);
+    EXPECT_EQ(decisions[0].delay, Duration(0));
+    EXPECT_EQ(decisions[1].remaining, 10);
+    EXPECT_EQ(decisions[1].reset_after, Duration(0));
+  }
 }
 
 TEST(Reserve, UnderUnlimitedIsSettledWithoutEffect) {

@@ -44,7 +44,9 @@ MemoryStore::MemoryStore(const MemoryStoreOptions& options, Now start)
 Request MemoryStore::RequestOf(const Charge& charge) noexcept {
   return {.verb = charge.verb,
           .cost = charge.cost,
-          .wait = std::min(ToTicks(charge.wait), Ticks(charge.limit->max_wait())),
+          // Held within bounds first: in ticks there is less room than in nanoseconds.
+          .wait = ToTicks(
+              std::clamp(charge.wait, Duration(0), ToDuration(Ticks(charge.limit->max_wait())))),
           .reserved = charge.reserved,
           .receipt = charge.receipt};
 }
@@ -137,8 +139,25 @@ MemoryStore::Taken MemoryStore::ChargeBucket(const Limit& limit, std::uint64_t f
   Step<BucketState> step;
   buckets_.Update(fingerprint, at.now, [&](std::uint64_t word) {
     step = StepBucket(limit, word, request, at.now);
-    return WordAfter(word, step.next.theoretical_arrival, step.decision, KnockOf(request));
+    const Effect effect = Changes(request) ? Effect::kApply : Effect::kDecideOnly;
+    return WordAfter(word, step.next.theoretical_arrival, step.decision, KnockOf(request), effect);
   });
+  return {.decision = step.decision, .charged = step.charged, .receipt = step.receipt};
+}
+
+bool MemoryStore::NeedsPlace(const Limit& limit, const Request& request, Ticks now) noexcept {
+  const bool ends_lease =
+      limit.algorithm() == Algorithm::kConcurrency && request.verb == Verb::kSettle;
+  if (!Adds(request) || ends_lease) return false;
+  if (RoomFor(limit) == Room::kBuckets) return StepBucket(limit, 0, request, now).decision.allowed;
+  return JudgeCount(limit, 0, request).allowed;
+}
+
+MemoryStore::Taken MemoryStore::DecideAbsent(const Limit& limit, const Request& request,
+                                             const Instant& at) noexcept {
+  std::array<std::uint64_t, kMaxSubWindows + 2> blank{};
+  PayloadState state(limit, events_, blank.data(), Ticks(0));
+  const PayloadStep step = state.Do(request, at, Effect::kDecideOnly);
   return {.decision = step.decision, .charged = step.charged, .receipt = step.receipt};
 }
 
@@ -146,14 +165,16 @@ template <typename WideTable>
 MemoryStore::Taken MemoryStore::ChargeWide(WideTable& table, const Limit& limit,
                                            std::uint64_t fingerprint, const Request& request,
                                            const Instant& at) noexcept {
-  const auto locked = table.Lock(fingerprint, at.now);
-  PayloadState state(limit, events_, locked.slot->payload, FreshAt(locked.word));
+  const auto locked = LockFor(table, limit, fingerprint, request, at.now);
+  if (!locked) return DecideAbsent(limit, request, at);
+  PayloadState state(limit, events_, locked->slot->payload, FreshAt(locked->word));
   PayloadStep step = state.Do(request, at, Effect::kApply);
   for (int tries = 0; step.decision.reason == Reason::kOverload && tries < kReclaimTries; ++tries) {
     ReclaimEvents(at.now);
     step = state.Do(request, at, Effect::kApply);
   }
-  table.Unlock(locked, WordAfter(locked.word, step.fresh_at, step.decision, KnockOf(request)));
+  table.Unlock(*locked, WordAfter(locked->word, step.fresh_at, step.decision, KnockOf(request),
+                                  Effect::kApply));
   return {.decision = step.decision, .charged = step.charged, .receipt = step.receipt};
 }
 
@@ -186,21 +207,18 @@ Decision MemoryStore::Look(const Limit& limit, std::uint64_t hash, Request reque
       Step<BucketState> step;
       table.Update(fingerprint, at.now, [&](std::uint64_t word) {
         step = StepBucket(limit, word, request, at.now);
-        return WordAfter(word, step.next.theoretical_arrival, step.decision, knock);
+        return WordAfter(word, step.next.theoretical_arrival, step.decision, knock,
+                         Effect::kDecideOnly);
       });
       return step.decision;
     } else {
       const auto locked = table.LockIfPresent(fingerprint);
-      if (!locked) {
-        std::array<std::uint64_t, kMaxSubWindows + 2> blank{};
-        return PayloadState(limit, events_, blank.data(), Ticks(0))
-            .Do(request, at, Effect::kDecideOnly)
-            .decision;
-      }
+      if (!locked) return DecideAbsent(limit, request, at).decision;
       PayloadState state(limit, events_, locked->slot->payload, FreshAt(locked->word));
       const PayloadStep step = state.Do(request, at, Effect::kDecideOnly);
       const Ticks fresh_at = step.stored ? step.fresh_at : FreshAt(locked->word);
-      table.Unlock(*locked, WordAfter(locked->word, fresh_at, step.decision, knock));
+      table.Unlock(*locked,
+                   WordAfter(locked->word, fresh_at, step.decision, knock, Effect::kDecideOnly));
       return step.decision;
     }
   });
@@ -240,16 +258,15 @@ const Limit* MemoryStore::PredecessorWithState(const Limit& limit, std::uint64_t
 void MemoryStore::CarryOver(const Limit& limit, std::uint64_t hash, Now now,
                             const Instant& at) noexcept {
   const Limit* from = PredecessorWithState(limit, hash, now, at.now);
-  // Once more if it was moved between the look and the lock.
+  // Several may have some, of requests that were slow; and it may be moved between look and lock.
   for (std::size_t i = 0; i < kMostPredecessors && from != nullptr; ++i) {
-    const bool carried =
-        In(RoomFor(limit), [&](auto& table) { return CarryIn(table, *from, limit, hash, at); });
-    from = carried ? nullptr : PredecessorWithState(limit, hash, now, at.now);
+    In(RoomFor(limit), [&](auto& table) { CarryIn(table, *from, limit, hash, at); });
+    from = PredecessorWithState(limit, hash, now, at.now);
   }
 }
 
 template <typename AnyTable>
-bool MemoryStore::CarryIn(AnyTable& table, const Limit& from, const Limit& to, std::uint64_t hash,
+void MemoryStore::CarryIn(AnyTable& table, const Limit& from, const Limit& to, std::uint64_t hash,
                           const Instant& at) noexcept {
   // In the order in which groups lock.
   const std::uint64_t old_key = FingerprintOf(hash, from);
@@ -263,29 +280,31 @@ bool MemoryStore::CarryIn(AnyTable& table, const Limit& from, const Limit& to, s
   std::uint64_t new_word = new_state.word;
   const bool counts = FreshAt(old_word) > at.now;
   const bool carried_already = FreshAt(new_word) > at.now;
-  if constexpr (kIsBucketTable<AnyTable>) {
-    // Added to what the new limit has counted: there may be more to come from somebody who had
-    // taken up the old one before it changed.
-    if (counts) {
-      const Ticks carried =
-          CarryBucket(from, to, {.theoretical_arrival = FreshAt(old_word)}, at.now)
-              .theoretical_arrival;
-      new_word = MakeWord(carried_already ? carried + (FreshAt(new_word) - at.now) : carried);
-      old_word = 0;
-    }
-  } else {
-    if (counts && !carried_already) {
+  // Added to what the new limit has counted: there may be more to come from somebody who had taken
+  // up the old one before it changed.
+  if (counts) {
+    Ticks fresh_at{0};
+    if constexpr (kIsBucketTable<AnyTable>) {
+      const BucketState old_bucket{.theoretical_arrival = FreshAt(old_word)};
+      fresh_at = CarryBucket(from, to, old_bucket, at.now).theoretical_arrival;
+      if (carried_already) fresh_at += FreshAt(new_word) - at.now;
+    } else if (carried_already) {
+      PayloadState late(from, events_, old_state.slot->payload, FreshAt(old_word));
+      late.CarryTo(to);
+      PayloadState heir(to, events_, new_state.slot->payload, FreshAt(new_word));
+      fresh_at = heir.Absorb(late, at);
+    } else {
       // Swapped rather than copied: each payload goes on having one owner.
       std::swap_ranges(std::begin(old_state.slot->payload), std::end(old_state.slot->payload),
                        std::begin(new_state.slot->payload));
       PayloadState state(from, events_, new_state.slot->payload, FreshAt(old_word));
-      new_word = MakeWord(state.CarryTo(to));
-      old_word = 0;
+      fresh_at = state.CarryTo(to);
     }
+    new_word = MakeWord(fresh_at) | (new_word & kDeniedBit);
+    old_word = 0;
   }
   table.Unlock(old_state, old_word);
   table.Unlock(new_state, new_word);
-  return counts;
 }
 
 void MemoryStore::ReclaimEvents(Ticks now) noexcept {

@@ -1,19 +1,23 @@
 // The store in this process's memory.
 //
 // State lives in tables by width: a bucket is the slot's own word and is charged without a lock;
-// windows and logs carry a payload and change under their slot's lock. All of it is held under
-// one cap in bytes; at the cap, entries give way as Table describes.
+// windows and logs carry a payload and change under their slot's lock. All of that is held under
+// one cap in bytes; at the cap, entries give way as Table describes. Reservations and leases are
+// beside it, in a table of their own that has a cap by number.
 //
 // A group locks its keys in one order for all threads, decides every charge, and only then writes.
-// A group that some key denies already is answered before anything is locked, and leaves nothing
-// behind.
+// A group of several that some key denies already is answered before its keys are held together,
+// and leaves nothing behind but the mark of that denial. A key that is absent is given a place only
+// by what may leave something there.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 
 #include "algorithm/leaky_bucket.h"
+#include "algorithm/sliding_log.h"
 #include "algorithm/token_bucket.h"
 #include "base/hash.h"
 #include "base/ticks.h"
@@ -120,19 +124,36 @@ class MemoryStore final : public Store {
     return StepTokenBucket(limit, state, request, now);
   }
   // The word after a step. An admission that leaves something takes off the mark that keeps a key
-  // from giving way to others; a denial sets it if somebody knocked, and moves fresh_at only to
-  // mend what a broken clock left behind.
+  // from giving way to others, and a mere look does not; a denial sets it if somebody knocked, and
+  // moves fresh_at only to mend what a broken clock left behind.
   static std::uint64_t WordAfter(std::uint64_t word, Ticks fresh_at, const Decision& decision,
-                                 Knock knock) noexcept {
-    const std::uint64_t moved = FreshAt(word) == fresh_at ? word : MakeWord(fresh_at);
-    if (decision.allowed) return decision.remaining == 0 ? moved | (word & kDeniedBit) : moved;
+                                 Knock knock, Effect effect) noexcept {
+    const std::uint64_t marked = MakeWord(fresh_at) | (word & kDeniedBit);
+    if (decision.allowed) {
+      const bool eased = effect == Effect::kApply && decision.remaining > 0;
+      return eased ? MakeWord(fresh_at) : marked;
+    }
     if (decision.reason == Reason::kOverload) return word;  // Nobody knows how fresh it is.
     const bool knocked = knock == Knock::kYes && decision.reason == Reason::kLimited;
-    return moved | (word & kDeniedBit) | (knocked ? kDeniedBit : 0);
+    return marked | (knocked ? kDeniedBit : 0);
   }
   static Knock KnockOf(const Request& request) noexcept {
     return Takes(request) ? Knock::kYes : Knock::kNo;
   }
+
+  // Whether the request may leave something under a key that is absent. If not, it is decided
+  // without a place in the table: nobody should give way for nothing.
+  static bool NeedsPlace(const Limit& limit, const Request& request, Ticks now) noexcept;
+  // Locks the key's slot; none if the key is absent and needs no place.
+  template <typename AnyTable>
+  static auto LockFor(AnyTable& table, const Limit& limit, std::uint64_t fingerprint,
+                      const Request& request, Ticks now) noexcept
+      -> std::optional<typename AnyTable::Locked> {
+    if (NeedsPlace(limit, request, now)) return table.Lock(fingerprint, now);
+    return table.LockIfPresent(fingerprint);
+  }
+  // For wide keys, of what needs no place or merely asks.
+  Taken DecideAbsent(const Limit& limit, const Request& request, const Instant& at) noexcept;
 
   Taken Take(const Limit& limit, std::uint64_t hash, const Request& request,
              const Instant& at) noexcept;
@@ -160,16 +181,14 @@ class MemoryStore final : public Store {
   void CarryOver(const Limit& limit, std::uint64_t hash, Now now, const Instant& at) noexcept;
   const Limit* PredecessorWithState(const Limit& limit, std::uint64_t hash, Now now,
                                     Ticks at) noexcept;
-  // False if there was nothing (any more).
   template <typename AnyTable>
-  bool CarryIn(AnyTable& table, const Limit& from, const Limit& to, std::uint64_t hash,
+  void CarryIn(AnyTable& table, const Limit& from, const Limit& to, std::uint64_t hash,
                const Instant& at) noexcept;
   bool Holds(const Limit& limit, std::uint64_t hash, Ticks now) noexcept;
 
   void DecideGroup(Group& group, Now now) noexcept;
   static bool MerelyAsks(const Group& group) noexcept;
   void Answer(Group& group) noexcept;
-  bool SomeDeny(Group& group, const Instant& at) noexcept;
   void SettleGroup(Group& group, Now now) noexcept;
   const Charge* InForce(const Reserved& reserved, std::span<const Charge> in_force) const noexcept;
   static Request SettlementOf(const Reserved& reserved, const Limit& limit,

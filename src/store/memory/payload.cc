@@ -1,5 +1,7 @@
 #include "store/memory/payload.h"
 
+#include <algorithm>
+
 #include "algorithm/concurrency.h"
 #include "algorithm/fixed_window.h"
 #include "algorithm/sliding_window.h"
@@ -152,6 +154,50 @@ Ticks PayloadState::CarryTo(const Limit& to) noexcept {
       break;
   }
   return fresh_at_;
+}
+
+Ticks PayloadState::Absorb(PayloadState& late, const Instant& at) noexcept {
+  if (log_) {
+    MergeSlidingLogs(limit_, *log_, *late.log_);
+    log_->Save();
+    fresh_at_ = std::max(fresh_at_, late.fresh_at_);
+  } else {
+    MergeWindow(late, at);
+  }
+  late.Blank();
+  return fresh_at_;
+}
+
+void PayloadState::MergeWindow(const PayloadState& late, const Instant& at) noexcept {
+  if (limit_.algorithm() == Algorithm::kFixedWindow) {
+    const FixedWindowState merged = MergeFixedWindows(limit_, ReadFixed(payload_, fresh_at_),
+                                                      ReadFixed(late.payload_, late.fresh_at_), at);
+    Write(payload_, merged);
+    fresh_at_ = merged.fresh_at;
+  } else if (limit_.spec().strict) {
+    const StrictWindowState merged = MergeStrictWindows(limit_, ReadStrict(limit_, payload_),
+                                                        ReadStrict(limit_, late.payload_), at);
+    Write(limit_, payload_, merged);
+    fresh_at_ = FreshAt(limit_, merged);
+  } else {
+    const SlidingWindowState merged =
+        MergeSlidingWindows(limit_, ReadSliding(limit_, payload_, fresh_at_),
+                            ReadSliding(limit_, late.payload_, late.fresh_at_), at);
+    Write(payload_, merged);
+    fresh_at_ = merged.end + Ticks(limit_.window());
+  }
+}
+
+void PayloadState::Blank() noexcept {
+  if (log_) {
+    log_->Clear();
+    log_->Save();
+  } else if (limit_.spec().strict) {
+    Write(limit_, payload_, StrictWindowState{});
+  } else {
+    Write(payload_, FixedWindowState{});
+  }
+  fresh_at_ = Ticks(0);
 }
 
 }  // namespace weir

@@ -37,7 +37,13 @@ class PayloadState {
   // which count the same under any number of places.
   Ticks CarryTo(const Limit& to) noexcept;
 
+  // Adds what `late`, another state of the same key, has counted, once that was carried to this
+  // limit; returns the new fresh_at. `late` is blank afterwards.
+  Ticks Absorb(PayloadState& late, const Instant& at) noexcept;
+
  private:
+  void MergeWindow(const PayloadState& late, const Instant& at) noexcept;
+  void Blank() noexcept;
   template <typename State, typename StepFunction, typename FreshFunction, typename WriteFunction>
   PayloadStep DoWindow(const State& state, const Request& request, Effect effect,
                        StepFunction step_on, FreshFunction fresh_at, WriteFunction write) noexcept;

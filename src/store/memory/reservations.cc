@@ -3,20 +3,15 @@
 #include <algorithm>
 
 namespace weir {
-namespace {
 
-constexpr std::size_t kSweptAtOnce = 64;
-
-}  // namespace
-
-Reservations::Reservations(std::size_t capacity) : capacity_(capacity) {
-  records_.reserve(capacity);
-  free_.reserve(capacity);
+Reservations::Reservations(std::size_t capacity) : capacity_(std::min(capacity, kMostRecords)) {
+  records_.reserve(capacity_);
+  free_.reserve(capacity_);
 }
 
 ReservationId Reservations::Open(Ticks until, Ticks now) noexcept {
   const std::scoped_lock lock(mutex_);
-  if (free_.empty() && records_.size() == capacity_) SweepSome(now);
+  if (free_.empty() && records_.size() == capacity_) SweepUntilOneIsFree(now);
   if (free_.empty()) {
     if (records_.size() == capacity_) return ReservationId::kNone;
     records_.push_back({.number = static_cast<std::uint32_t>(records_.size())});
@@ -24,10 +19,21 @@ ReservationId Reservations::Open(Ticks until, Ticks now) noexcept {
   }
   Record& record = records_[free_.back()];
   free_.pop_back();
-  record.open = true;
+  record.id = DrawId(record.number);
   record.until = until;
+  none_ends_before_ = std::min(none_ends_before_, until);
   ++open_;
-  return ReservationId{std::uint64_t{record.generation} << 32 | (record.number + 1)};
+  return record.id;
+}
+
+ReservationId Reservations::DrawId(std::uint32_t number) noexcept {
+  ReservationId id = ReservationId::kNone;
+  while (id == ReservationId::kNone) {
+    ++drawn_;
+    const std::uint64_t random = random_({reinterpret_cast<const char*>(&drawn_), sizeof(drawn_)});
+    id = ReservationId{random << kNumberBits | number};
+  }
+  return id;
 }
 
 void Reservations::Add(ReservationId id, const Reserved& charge) noexcept {
@@ -44,44 +50,54 @@ void Reservations::Add(ReservationId id, const Reserved& charge) noexcept {
 }
 
 auto Reservations::Find(ReservationId id) noexcept -> Record* {
-  const auto bits = static_cast<std::uint64_t>(id);
-  const std::uint64_t number = bits & 0xffff'ffff;
-  if (number == 0 || number > records_.size()) return nullptr;
-  Record& record = records_[number - 1];
-  return record.open && record.generation == bits >> 32 ? &record : nullptr;
+  const std::uint64_t number = static_cast<std::uint64_t>(id) % kMostRecords;
+  if (id == ReservationId::kNone || number >= records_.size()) return nullptr;
+  Record& record = records_[number];
+  return record.id == id ? &record : nullptr;
 }
 
 auto Reservations::Remove(ReservationId id, Ticks now) noexcept -> Record* {
   const std::scoped_lock lock(mutex_);
   Record* record = Find(id);
   if (record == nullptr) return nullptr;
-  record->open = false;
-  ++record->generation;
-  --open_;
+  Close(*record);
   if (record->until > now) return record;
-  record->charges.clear();
-  free_.push_back(record->number);
+  Free(*record);
   return nullptr;
 }
 
 void Reservations::Recycle(Record& record) noexcept {
   const std::scoped_lock lock(mutex_);
+  Free(record);
+}
+
+void Reservations::Close(Record& record) noexcept {
+  record.id = ReservationId::kNone;
+  --open_;
+}
+
+void Reservations::Free(Record& record) noexcept {
   record.charges.clear();
   free_.push_back(record.number);
 }
 
-// Looks at a bounded number of records at a time, going round.
-void Reservations::SweepSome(Ticks now) noexcept {
-  for (std::size_t i = 0; i < std::min(kSweptAtOnce, records_.size()); ++i) {
+// Goes round from where it stopped. A full round that finds none over knows when the next will be,
+// and until then nobody looks again.
+void Reservations::SweepUntilOneIsFree(Ticks now) noexcept {
+  if (none_ends_before_ > now) return;
+  Ticks earliest_end = Ticks::max();
+  for (std::size_t i = 0; i < records_.size(); ++i) {
     Record& record = records_[sweep_next_];
     sweep_next_ = (sweep_next_ + 1) % records_.size();
-    if (!record.open || record.until > now) continue;
-    record.open = false;
-    ++record.generation;
-    --open_;
-    record.charges.clear();
-    free_.push_back(record.number);
+    if (record.id == ReservationId::kNone) continue;  // Being settled.
+    if (record.until <= now) {
+      Close(record);
+      Free(record);
+      return;
+    }
+    earliest_end = std::min(earliest_end, record.until);
   }
+  none_ends_before_ = earliest_end;
 }
 
 std::size_t Reservations::size() const noexcept {

@@ -1,7 +1,11 @@
 // What was taken under a reservation, by its id, until it is settled or expires. A bounded table:
 // a client that reserves and never comes back cannot fill the memory.
 //
-//   id:   | generation 32 | record number + 1, 32 |        a settled id never comes true again
+//   id:   | random 40 | record number 24 |        never 0
+//
+// The random part is drawn anew every time, under a secret from the operating system: an id that
+// was settled or made up is taken for one that is open with a chance of 1 in 2^40, and those that a
+// client was given tell nothing of the others.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +16,7 @@
 #include <weir/decision.h>
 #include <weir/limit.h>
 
+#include "base/hash.h"
 #include "base/ticks.h"
 
 namespace weir {
@@ -31,6 +36,10 @@ struct Reserved {
 // one allocates nothing.
 class Reservations {
  public:
+  static constexpr int kNumberBits = 24;
+  static constexpr std::size_t kMostRecords = std::size_t{1} << kNumberBits;
+
+  // Room for so many, and never for more than kMostRecords.
   explicit Reservations(std::size_t capacity);
 
   // An id for a reservation that expires at `until`, or kNone when the table is full.
@@ -57,8 +66,7 @@ class Reservations {
  private:
   struct Record {
     std::uint32_t number = 0;
-    std::uint32_t generation = 0;
-    bool open = false;
+    ReservationId id = ReservationId::kNone;  // None unless it is open.
     Ticks until{0};
     std::vector<Reserved> charges{};
     std::vector<Limit> limits{};  // Of the charges; those beyond are written over in time.
@@ -67,14 +75,21 @@ class Reservations {
   Record* Find(ReservationId id) noexcept;
   Record* Remove(ReservationId id, Ticks now) noexcept;
   void Recycle(Record& record) noexcept;
-  void SweepSome(Ticks now) noexcept;
+  // These are for the holder of the mutex.
+  ReservationId DrawId(std::uint32_t number) noexcept;
+  void Close(Record& record) noexcept;
+  void Free(Record& record) noexcept;
+  void SweepUntilOneIsFree(Ticks now) noexcept;
 
   const std::size_t capacity_;
   mutable std::mutex mutex_;
   std::vector<Record> records_;  // Never moves: room for all is set aside at the start.
   std::vector<std::uint32_t> free_;
   std::size_t sweep_next_ = 0;
+  Ticks none_ends_before_ = Ticks::max();  // Of those that are open.
   std::size_t open_ = 0;
+  KeyHasher random_{HashKind::kSipHash};  // Of how many ids were drawn.
+  std::uint64_t drawn_ = 0;
 };
 
 }  // namespace weir

@@ -108,6 +108,57 @@ TEST(Reservations, MakeRoomByForgettingThoseWhoseTimeIsOver) {
   for (const ReservationId id : dead) EXPECT_FALSE(Settle(reservations, id, kLater));
 }
 
+// One that is over may be anywhere among those that are not.
+TEST(Reservations, MakeRoomWhereverTheOneWhoseTimeIsOverIs) {
+  constexpr std::size_t kCapacity = 500;
+  for (const std::size_t over : {std::size_t{0}, std::size_t{250}, kCapacity - 1}) {
+    Reservations reservations(kCapacity);
+    for (std::size_t i = 0; i < kCapacity; ++i) {
+      reservations.Open(i == over ? kLater : kLater + kLater, kNow);
+    }
+    EXPECT_EQ(reservations.Open(kLater + kLater, kLater - Ticks(1)), ReservationId::kNone);
+    EXPECT_NE(reservations.Open(kLater + kLater, kLater), ReservationId::kNone);
+    EXPECT_EQ(reservations.Open(kLater + kLater, kLater), ReservationId::kNone);
+  }
+}
+
+TEST(Reservations, FindTheNextThatEndsAfterTheEarliestWasSettled) {
+  Reservations reservations(3);
+  const ReservationId earliest = reservations.Open(kLater, kNow);
+  reservations.Open(kLater + Ticks(20), kNow);
+  reservations.Open(kLater + Ticks(10), kNow);
+  ASSERT_TRUE(Settle(reservations, earliest));
+  reservations.Open(kLater + Ticks(30), kNow);
+  for (const int passed : {0, 9}) {
+    EXPECT_EQ(reservations.Open(kLater + kLater, kLater + Ticks(passed)), ReservationId::kNone);
+  }
+  for (const int passed : {10, 20, 30}) {
+    const Ticks now = kLater + Ticks(passed);
+    EXPECT_NE(reservations.Open(kLater + kLater, now), ReservationId::kNone) << passed;
+    EXPECT_EQ(reservations.Open(kLater + kLater, now), ReservationId::kNone) << passed;
+  }
+}
+
+// Of 200 ids of one record any two would be close to each other if they could be counted up to.
+TEST(Reservations, HaveIdsThatTellNothingOfTheNext) {
+  Reservations reservations(1);
+  Reservations others(1);
+  std::set<std::uint64_t> random_parts;
+  for (int i = 0; i < 100; ++i) {
+    for (Reservations* each : {&reservations, &others}) {
+      const ReservationId id = each->Open(kLater, kNow);
+      ASSERT_NE(id, ReservationId::kNone);
+      random_parts.insert(static_cast<std::uint64_t>(id) >> Reservations::kNumberBits);
+      ASSERT_TRUE(Settle(*each, id));
+    }
+  }
+  ASSERT_EQ(random_parts.size(), 200U);
+  // All of the 40 bits are used: some lie in each eighth of the range.
+  std::set<std::uint64_t> eighths;
+  for (const std::uint64_t part : random_parts) eighths.insert(part >> 37);
+  EXPECT_EQ(eighths.size(), 8U);
+}
+
 TEST(Reservations, NeverTakeAnOldIdForANewOne) {
   Reservations reservations(1);
   std::set<ReservationId> seen;
