@@ -93,7 +93,7 @@ Decision Limiter::Check(std::string_view key) noexcept {
 Decision Limiter::CheckAt(std::string_view key, Now now) noexcept {
   const Layers& layers = state_->Current();
   if (layers.only == nullptr) return state_->CheckAll(layers, key, now);
-  return state_->store.CheckOne(*layers.only, state_->store.Hash(key) ^ layers.only->scope, now);
+  return state_->store.Decide(layers.only->ChargeFor(state_->store, key), now);
 }
 
 [[gnu::noinline]] Decision Limiter::State::CheckAll(const Layers& all, std::string_view key,
@@ -125,8 +125,8 @@ Result<Decision> Limiter::Reset(Keys keys, const Ask& ask) {
 Result<Decision> Limiter::State::Do(Verb verb, const Keys& keys, const Ask& ask) {
   if (auto error = CheckCost(ask.cost)) return std::unexpected(*std::move(error));
   const Layers& now_in_force = Current();
-  if (now_in_force.all.size() == 1 && keys.same() && !now_in_force.all[0].shadow) {
-    Charge charge = now_in_force.all[0].ChargeFor(store, *keys.same());
+  if (now_in_force.only != nullptr && keys.same()) {
+    Charge charge = now_in_force.only->ChargeFor(store, *keys.same());
     charge.cost = ask.cost;
     charge.verb = verb;
     const Decision decision = store.Decide(charge, When(ask));
@@ -168,7 +168,7 @@ Result<void> Limiter::CheckBatch(std::span<const BatchItem> items, std::span<Dec
 void Limiter::State::CheckSome(std::span<const BatchItem> items, Now now,
                                std::span<Decision> decisions) noexcept {
   const Layers& in_force = Current();
-  if (in_force.all.size() > 1 || in_force.all[0].shadow) {
+  if (in_force.only == nullptr) {
     for (std::size_t i = 0; i < items.size(); ++i) {
       Question question(store, in_force, Verb::kCheck, items[i].cost);
       question.SetSameKey(items[i].key);
@@ -178,7 +178,7 @@ void Limiter::State::CheckSome(std::span<const BatchItem> items, Now now,
   }
   InlineVector<Charge, kMostAtOnce> charges;
   for (const BatchItem& item : items) {
-    charges.emplace_back(in_force.all[0].ChargeFor(store, item.key)).cost = item.cost;
+    charges.emplace_back(in_force.only->ChargeFor(store, item.key)).cost = item.cost;
   }
   store.DecideEach(charges.span(), now, decisions);
 }

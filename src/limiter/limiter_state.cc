@@ -51,7 +51,7 @@ Limiter::State::State(std::vector<Layer> given, const LimiterOptions& options)
     // Mixed, because it is combined with the hashes of keys: one that reads like a layer's name
     // would otherwise undo it, and be the same in every layer.
     const std::uint64_t scope = Mix(store.Hash(layer.name));
-    first->all.push_back({{std::move(layer.name), std::move(layer.limit)}, layer.shadow, scope});
+    first->all.push_back({std::move(layer.name), std::move(layer.limit), layer.shadow, scope});
   }
   Publish(std::move(first));
 }

@@ -16,7 +16,9 @@
 namespace weir {
 
 // A layer and what sets its keys apart from those of the others.
-struct ScopedLayer : NamedLimit {
+struct ScopedLayer {
+  std::string name;
+  Limit limit;
   bool shadow;
   std::uint64_t scope;
 

@@ -20,9 +20,10 @@ class QuestionTest : public testing::Test {
  protected:
   QuestionTest() {
     for (const char* name : {"one", "two", "three"}) {
-      layers_.all.push_back({{.name = name, .limit = LimitOf("10/10s")},
-                             /*shadow=*/false,
-                             under_test_.store.Hash(name)});
+      layers_.all.push_back({.name = name,
+                             .limit = LimitOf("10/10s"),
+                             .shadow = false,
+                             .scope = under_test_.store.Hash(name)});
     }
   }
   struct Asked : Question {

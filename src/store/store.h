@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 
 #include <weir/decision.h>
@@ -19,11 +18,6 @@
 #include "algorithm/step.h"
 
 namespace weir {
-
-struct NamedLimit {
-  std::string name;
-  Limit limit;
-};
 
 // What a charge took, for whoever may give it back.
 struct Receipt {

@@ -16,15 +16,10 @@ std::optional<std::string> RunOnMemory(const Trace& trace) {
   const auto limit = Limit::Make(trace.spec);
   if (!limit) return "refused: " + limit.error().message;
   MemoryStore store({.cap_bytes = kMinCapBytes, .max_reservations = 512}, trace.start);
-  // Half of the traces take the shortest way that there is.
-  const NamedLimit rule{.name = "rule", .limit = *limit};
+  // Half of the traces take the short way where there is one.
   StoreSubject::Shortcut shortcut;
   if (trace.seed % 2 == 0) {
-    shortcut = [&](const Charge& charge, Now now) {
-      const bool one = charge.verb == weir::Verb::kCheck && charge.cost == 1;
-      if (one && charge.wait == Duration(0)) return store.CheckOne(rule, charge.hash, now);
-      return store.Decide(charge, now);
-    };
+    shortcut = [&](const Charge& charge, Now now) { return store.Decide(charge, now); };
   }
   StoreSubject subject(store, *limit, "key", trace, shortcut);
   for (const TraceStep& step : trace.steps) {

@@ -111,29 +111,6 @@ Decision MemoryStore::CheckBucket(const Charge& charge, Ticks now) noexcept {
   return DescribeBucket(limit, charge.rule, request, verdict, RoomOf<kQueue>(limit));
 }
 
-Decision MemoryStore::CheckOne(const NamedLimit& rule, std::uint64_t hash, Now now) noexcept {
-  const Limit& limit = rule.limit;
-  const bool replaces = limit.predecessor() != nullptr && now.steady < limit.predecessor_until();
-  if (limit.is_plain_bucket() && !replaces) [[likely]] {
-    const Ticks ticks = timeline_.TicksAt(now.steady);
-    OneUnit unit;
-    const bool done = buckets_.TryUpdate(FingerprintOf(hash, limit), [&](std::uint64_t word) {
-      unit = JudgeOneUnit(limit, {.theoretical_arrival = FreshAt(word)}, ticks);
-      const std::uint64_t moved = MakeWord(ticks + Ticks(unit.level));
-      if (!unit.allowed) return moved | kDeniedBit;
-      return moved | (unit.remaining == 0 ? word & kDeniedBit : 0);
-    });
-    if (done) [[likely]]
-      return DescribeOneUnit(limit, rule.name, unit);
-  }
-  return DecideOne(rule, hash, now);
-}
-
-[[gnu::noinline]] Decision MemoryStore::DecideOne(const NamedLimit& rule, std::uint64_t hash,
-                                                  Now now) noexcept {
-  return Decide(Charge{.rule = rule.name, .hash = hash, .limit = &rule.limit}, now);
-}
-
 MemoryStore::Taken MemoryStore::ChargeBucket(const Limit& limit, std::uint64_t fingerprint,
                                              const Request& request, const Instant& at) noexcept {
   Step<BucketState> step;
@@ -349,12 +326,32 @@ void MemoryStore::ReclaimEvents(Ticks now) noexcept {
 
 Decision MemoryStore::Decide(const Charge& charge, Now now) noexcept {
   const Limit& limit = *charge.limit;
+  const bool replaces = limit.predecessor() != nullptr && now.steady < limit.predecessor_until();
+  const bool one = charge.verb == Verb::kCheck && charge.cost == 1 && charge.wait == Duration(0);
+  if (limit.is_plain_bucket() && one && !replaces) [[likely]] {
+    const Ticks ticks = timeline_.TicksAt(now.steady);
+    OneUnit unit;
+    const bool done =
+        buckets_.TryUpdate(FingerprintOf(charge.hash, limit), [&](std::uint64_t word) {
+          unit = JudgeOneUnit(limit, {.theoretical_arrival = FreshAt(word)}, ticks);
+          const std::uint64_t moved = MakeWord(ticks + Ticks(unit.level));
+          if (!unit.allowed) return moved | kDeniedBit;
+          return moved | (unit.remaining == 0 ? word & kDeniedBit : 0);
+        });
+    if (done) [[likely]]
+      return DescribeOneUnit(limit, charge.rule, unit);
+  }
+  return DecideSlowly(charge, now);
+}
+
+// Apart, so that the short way needs to keep nothing for it.
+[[gnu::noinline]] Decision MemoryStore::DecideSlowly(const Charge& charge, Now now) noexcept {
+  const Limit& limit = *charge.limit;
   const Instant at = timeline_.At(now);
-  if (limit.predecessor() != nullptr) [[unlikely]]
-    CarryOver(limit, charge.hash, now, at);
+  if (limit.predecessor() != nullptr) CarryOver(limit, charge.hash, now, at);
   const bool asks = charge.verb == Verb::kCheck || charge.verb == Verb::kPeek;
-  const bool plain = limit.kind() == LimitKind::kCounted && RoomFor(limit) == Room::kBuckets;
-  if (!plain || !asks) return DecideOther(charge, now, at);
+  const bool bucket = limit.kind() == LimitKind::kCounted && RoomFor(limit) == Room::kBuckets;
+  if (!bucket || !asks) return DecideOther(charge, now, at);
   return limit.spec().queue ? CheckBucket<true>(charge, at.now)
                             : CheckBucket<false>(charge, at.now);
 }

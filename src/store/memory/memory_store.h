@@ -66,8 +66,6 @@ class MemoryStore final : public Store {
   std::uint64_t Hash(std::string_view key) const noexcept override { return hasher_(key); }
   void Submit(std::span<Group> groups, Now now, Completion& completion) noexcept override;
 
-  // One unit of the key: what most requests ask for.
-  Decision CheckOne(const NamedLimit& rule, std::uint64_t hash, Now now) noexcept;
   // One charge by itself, or one group: the same without the ceremony.
   Decision Decide(const Charge& charge, Now now) noexcept;
   void Decide(Group& group, Now now) noexcept;
@@ -157,7 +155,7 @@ class MemoryStore final : public Store {
 
   Taken Take(const Limit& limit, std::uint64_t hash, const Request& request,
              const Instant& at) noexcept;
-  Decision DecideOne(const NamedLimit& rule, std::uint64_t hash, Now now) noexcept;
+  Decision DecideSlowly(const Charge& charge, Now now) noexcept;
   Decision DecideOther(const Charge& charge, Now now, const Instant& at) noexcept;
   template <bool kQueue>
   static std::int64_t RoomOf(const Limit& limit) noexcept {
