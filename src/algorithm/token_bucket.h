@@ -26,7 +26,9 @@ struct BucketState {
 inline std::int64_t TimeToFull(const Limit& limit, BucketState state, Ticks now) noexcept {
   const std::int64_t ahead = (state.theoretical_arrival - now).count();
   const std::int64_t furthest = 2 * limit.burst_tolerance() + limit.max_wait();
-  return std::clamp<std::int64_t>(ahead, 0, furthest);
+  if (ahead > furthest) [[unlikely]]
+    return furthest;
+  return std::max<std::int64_t>(0, ahead);
 }
 
 // cost * T, held at `most`.
@@ -109,33 +111,37 @@ inline Decision DescribeBucket(const Limit& limit, std::string_view rule, const 
 // with everything left out that cannot matter then. Most requests are like that, and the less there
 // is to do, the sooner the processor gets to the memory of the next.
 struct OneUnit {
-  bool allowed;
   std::int64_t level;   // Time to full afterwards.
-  std::int64_t excess;  // How long until it would pass; negative if it does.
-  std::int64_t remaining;
+  std::int64_t excess;  // How far one unit more is above the tolerance; above 0 it is denied.
+
+  bool allowed() const noexcept { return excess <= 0; }
 };
 
 inline OneUnit JudgeOneUnit(const Limit& limit, BucketState state, Ticks now) noexcept {
   const std::int64_t level = TimeToFull(limit, state, now);
   const std::int64_t after = level + limit.emission_interval();
   const std::int64_t excess = after - limit.burst_tolerance();
-  if (excess > 0) return {.allowed = false, .level = level, .excess = excess, .remaining = 0};
-  return {.allowed = true, .level = after, .excess = 0, .remaining = UnitsIn(limit, -excess)};
+  return {.level = excess > 0 ? level : after, .excess = excess};
 }
 
-inline Decision DescribeOneUnit(const Limit& limit, std::string_view rule,
-                                const OneUnit& unit) noexcept {
-  return {.allowed = unit.allowed,
-          .reason = unit.allowed ? Reason::kOk : Reason::kLimited,
-          .source = Source::kMemory,
-          .rule = rule,
-          .limit = limit.capacity(),
-          .remaining = unit.remaining,
-          .cost = 1,
-          .retry_after = ToDuration(Ticks(unit.excess)),
-          .reset_after = ToDuration(Ticks(unit.level)),
-          .delay = Duration(0),
-          .reservation = ReservationId::kNone};
+inline Decision DescribeOneUnit(const Limit& limit, std::string_view rule, OneUnit unit) noexcept {
+  Decision decision{.allowed = unit.allowed(),
+                    .reason = unit.allowed() ? Reason::kOk : Reason::kLimited,
+                    .source = Source::kMemory,
+                    .rule = rule,
+                    .limit = limit.capacity(),
+                    .remaining = 0,
+                    .cost = 1,
+                    .retry_after = Duration(0),
+                    .reset_after = ToDuration(Ticks(unit.level)),
+                    .delay = Duration(0),
+                    .reservation = ReservationId::kNone};
+  if (unit.allowed()) [[likely]] {
+    decision.remaining = UnitsIn(limit, -unit.excess);
+  } else {
+    decision.retry_after = ToDuration(Ticks(unit.excess));
+  }
+  return decision;
 }
 
 // kRefund, kPenalize, kReset, kSettle and kUnbook; the same for both kinds of bucket but for the

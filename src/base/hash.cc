@@ -101,11 +101,9 @@ KeyHasher::KeyHasher(HashKind kind, std::uint64_t seed) : kind_(kind) {
 }
 
 std::uint64_t KeyHasher::operator()(std::string_view key) const noexcept {
-  const std::uint64_t hash =
-      kind_ == HashKind::kXxh3
-          ? XXH3_64bits_withSecret(key.data(), key.size(), secret_, kSecretBytes)
-          : SipHash13(secret_, key);
-  return hash == 0 ? 1 : hash;  // 0 marks an empty slot.
+  if (kind_ == HashKind::kSipHash) [[unlikely]]
+    return SipHash13(secret_, key);
+  return XXH3_64bits_withSecret(key.data(), key.size(), secret_, kSecretBytes);
 }
 
 }  // namespace weir

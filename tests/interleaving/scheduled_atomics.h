@@ -53,14 +53,15 @@ struct ScheduledAtomics {
   };
 
   template <typename LineSlot>
-  static unsigned Match(const LineSlot* line, std::uint64_t fingerprint) {
-    unsigned match = 0;
+  static LineSlot* Find(LineSlot* line, std::uint64_t fingerprint) {
     for (unsigned i = 0; i < kSlotsPerLine; ++i) {
       Step();
-      match |= static_cast<unsigned>(line[i].fingerprint == fingerprint) << i;
+      if (line[i].fingerprint == fingerprint) return line + i;
     }
-    return match;
+    return nullptr;
   }
+
+  static std::uint64_t LoadWord(const SlotHead& slot) { return Load(slot).word; }
 
   static SlotHead Load(const SlotHead& slot) {
     Step();

@@ -13,12 +13,14 @@ namespace {
 // How many charges have their memory fetched before the first of them is decided.
 constexpr std::size_t kPrefetched = 32;
 
-// Room for the keys at a load that a table does not grow at.
+// Room for the keys at a load where nearly all are found at home; where memory does not matter, for
+// twice as many.
 std::size_t LinesFor(const MemoryStoreOptions& options) {
+  constexpr std::size_t kFew = 16'384;
   const std::size_t most = options.cap_bytes / 2 / Table<0>::kLineBytes;
-  const std::size_t wished =
-      std::min(options.expected_keys, most * kSlotsPerLine) * 3 / 2 / kSlotsPerLine;
-  return std::clamp<std::size_t>(wished, 256, std::max<std::size_t>(256, most));
+  const std::size_t keys = std::min(options.expected_keys, most * kSlotsPerLine);
+  const std::size_t slots = keys <= kFew ? keys * 2 : keys * 7 / 4;
+  return std::clamp<std::size_t>(slots / kSlotsPerLine, 256, std::max<std::size_t>(256, most));
 }
 
 }  // namespace
@@ -73,12 +75,6 @@ MemoryStore::Room MemoryStore::RoomFor(const Limit& limit) noexcept {
       if (!limit.spec().strict) return Room::kWindows;
       return limit.spec().sub_windows <= 12 ? Room::kShortStrict : Room::kLongStrict;
   }
-}
-
-// Limits that keep different state under one key set it apart by their salt.
-std::uint64_t MemoryStore::FingerprintOf(std::uint64_t hash, const Limit& limit) noexcept {
-  const std::uint64_t fingerprint = hash ^ limit.state_salt();
-  return fingerprint == 0 ? 1 : fingerprint;  // 0 marks a slot that was never used.
 }
 
 // A bucket's word after a check or a peek, and the verdict that led to it.
@@ -322,26 +318,6 @@ void MemoryStore::ReclaimEvents(Ticks now) noexcept {
     (IsDenied(victim->word) ? evicted_denied_logs_ : evicted_logs_).Add();
   }
   logs_.Unlock(*victim, freed ? victim->word : 0);
-}
-
-Decision MemoryStore::Decide(const Charge& charge, Now now) noexcept {
-  const Limit& limit = *charge.limit;
-  const bool replaces = limit.predecessor() != nullptr && now.steady < limit.predecessor_until();
-  const bool one = charge.verb == Verb::kCheck && charge.cost == 1 && charge.wait == Duration(0);
-  if (limit.is_plain_bucket() && one && !replaces) [[likely]] {
-    const Ticks ticks = timeline_.TicksAt(now.steady);
-    OneUnit unit;
-    const bool done =
-        buckets_.TryUpdate(FingerprintOf(charge.hash, limit), [&](std::uint64_t word) {
-          unit = JudgeOneUnit(limit, {.theoretical_arrival = FreshAt(word)}, ticks);
-          const std::uint64_t moved = MakeWord(ticks + Ticks(unit.level));
-          if (!unit.allowed) return moved | kDeniedBit;
-          return moved | (unit.remaining == 0 ? word & kDeniedBit : 0);
-        });
-    if (done) [[likely]]
-      return DescribeOneUnit(limit, charge.rule, unit);
-  }
-  return DecideSlowly(charge, now);
 }
 
 // Apart, so that the short way needs to keep nothing for it.

@@ -218,4 +218,33 @@ class MemoryStore final : public Store {
   Counter shadow_denied_;
 };
 
+// Limits that keep different state under one key set it apart by their salt.
+inline std::uint64_t MemoryStore::FingerprintOf(std::uint64_t hash, const Limit& limit) noexcept {
+  const std::uint64_t fingerprint = hash ^ limit.state_salt();
+  if (fingerprint == 0) [[unlikely]]
+    return 1;  // 0 marks a slot that was never used.
+  return fingerprint;
+}
+
+[[gnu::always_inline]] inline Decision MemoryStore::Decide(const Charge& charge, Now now) noexcept {
+  const Limit& limit = *charge.limit;
+  const bool replaces = limit.predecessor() != nullptr && now.steady < limit.predecessor_until();
+  const bool one = charge.verb == Verb::kCheck && charge.cost == 1 && charge.wait == Duration(0);
+  if (limit.is_plain_bucket() && one && !replaces) [[likely]] {
+    const Ticks ticks = timeline_.TicksAt(now.steady);
+    OneUnit unit;
+    const bool done =
+        buckets_.TryUpdate(FingerprintOf(charge.hash, limit), [&](std::uint64_t word) {
+          unit = JudgeOneUnit(limit, {.theoretical_arrival = FreshAt(word)}, ticks);
+          const std::uint64_t moved = MakeWord(ticks + Ticks(unit.level));
+          if (!unit.allowed()) return moved | kDeniedBit;
+          const bool used_up = -unit.excess < limit.emission_interval();
+          return moved | (used_up ? word & kDeniedBit : 0);
+        });
+    if (done) [[likely]]
+      return DescribeOneUnit(limit, charge.rule, unit);
+  }
+  return DecideSlowly(charge, now);
+}
+
 }  // namespace weir

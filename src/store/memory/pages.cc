@@ -2,12 +2,19 @@
 
 #include <sys/mman.h>
 
+#include <cstdint>
 #include <utility>
 
 namespace weir {
 namespace {
 
-constexpr std::size_t kPageBytes = 4096;
+constexpr std::size_t kSmallPage = 4096;
+constexpr std::size_t kLargePage = std::size_t{2} << 20;
+constexpr std::size_t kManyPages = 8 * kLargePage;
+
+constexpr std::size_t RoundUp(std::size_t value, std::size_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
 
 }  // namespace
 
@@ -48,22 +55,39 @@ std::size_t ByteBudget::left() const noexcept {
   return (taken < assured_ ? assured_ - taken : 0) + whole_->left();
 }
 
-Pages::Pages(std::size_t bytes) noexcept {
-  void* mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+Pages::Pages(std::size_t bytes, PageSize size) noexcept {
+  const bool large = size == PageSize::kLargeIfMany && bytes >= kManyPages;
+  // A large page begins at a multiple of its size, so there must be some to spare.
+  const std::size_t spare = large ? kLargePage : 0;
+  void* mapped = mmap(nullptr, bytes + spare, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped == MAP_FAILED) return;
   data_ = static_cast<std::byte*>(mapped);
   size_ = bytes;
+  page_bytes_ = kSmallPage;
+  if (!large) return;
+
+  const auto address = reinterpret_cast<std::uintptr_t>(mapped);
+  const std::size_t before = RoundUp(address, kLargePage) - address;
+  data_ += before;
+  if (before > 0) munmap(mapped, before);
+  const std::size_t end = RoundUp(bytes, kSmallPage);
+  const std::size_t after = spare - before - (end - bytes) / kSmallPage * kSmallPage;
+  if (after > 0) munmap(data_ + end, after);
+  // Advice: where the system has none, small ones do.
+  if (madvise(data_, bytes, MADV_HUGEPAGE) == 0) page_bytes_ = kLargePage;
 }
 
 Pages::Pages(Pages&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),
       size_(std::exchange(other.size_, 0)),
+      page_bytes_(other.page_bytes_),
       discarded_(std::exchange(other.discarded_, 0)) {}
 
 Pages& Pages::operator=(Pages&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(page_bytes_, other.page_bytes_);
   std::swap(discarded_, other.discarded_);
   return *this;
 }
@@ -73,7 +97,7 @@ Pages::~Pages() {
 }
 
 void Pages::DiscardBelow(std::size_t end) noexcept {
-  const std::size_t to = end < size_ ? end / kPageBytes * kPageBytes : size_;
+  const std::size_t to = end < size_ ? end / page_bytes_ * page_bytes_ : size_;
   if (to <= discarded_) return;
   madvise(data_ + discarded_, to - discarded_, MADV_DONTNEED);
   discarded_ = to;

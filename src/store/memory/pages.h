@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 
 namespace weir {
@@ -38,12 +39,17 @@ class ByteBudget {
   std::mutex mutex_;  // Held while a part and the whole change together.
 };
 
+enum class PageSize : std::uint8_t {
+  kSmall,
+  kLargeIfMany,  // Large ones where they are few in proportion: less for the processor to look up.
+};
+
 // A range of addresses. Only what was touched and not discarded is resident.
 class Pages {
  public:
   Pages() = default;
   // Check `data()` for null: the system may refuse.
-  explicit Pages(std::size_t bytes) noexcept;
+  explicit Pages(std::size_t bytes, PageSize size = PageSize::kSmall) noexcept;
   Pages(Pages&& other) noexcept;
   Pages& operator=(Pages&& other) noexcept;
   ~Pages();
@@ -59,6 +65,7 @@ class Pages {
  private:
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
+  std::size_t page_bytes_ = 0;
   std::size_t discarded_ = 0;  // From the beginning.
 };
 

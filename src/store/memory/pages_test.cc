@@ -167,6 +167,24 @@ TEST(Pages, KeepNotEvenAPartOfTheLastPage) {
   EXPECT_TRUE(AllZero(pages, 0, pages.size()));
 }
 
+TEST(Pages, MayBeLargeWhereThereAreMany) {
+  constexpr std::size_t kLarge = std::size_t{2} << 20;
+  for (const std::size_t bytes : {kLarge, 8 * kLarge, 8 * kLarge + 1, 9 * kLarge + 5 * kPage + 3}) {
+    Pages pages(bytes, PageSize::kLargeIfMany);
+    ASSERT_NE(pages.data(), nullptr);
+    EXPECT_EQ(pages.size(), bytes);
+    std::fill_n(pages.data(), bytes, std::byte{7});
+    const std::size_t kept = bytes - bytes / 4;
+    pages.DiscardBelow(kept);
+    EXPECT_LE(pages.discarded(), kept);
+    EXPECT_GT(pages.discarded() + kLarge, kept);
+    EXPECT_TRUE(AllZero(pages, 0, pages.discarded()));
+    EXPECT_EQ(pages.data()[pages.discarded()], std::byte{7});
+    pages.DiscardBelow(bytes);
+    EXPECT_TRUE(AllZero(pages, 0, bytes));
+  }
+}
+
 TEST(Pages, StayAtTheirAddressWhenMoved) {
   Pages from(kPage);
   std::byte* const data = from.data();

@@ -66,22 +66,26 @@ struct HardwareAtomics {
   template <typename T>
   using Atomic = std::atomic<T>;
 
-  // Which of a line's four slots have this fingerprint: bit i for slot i. Without branches, for
-  // which of the four it is cannot be predicted.
+  // The slot of a line that has this fingerprint, or null. Without branches between the four, for
+  // which it is cannot be predicted; and without vectors, whose way back to an address is longer.
   template <typename LineSlot>
-  static unsigned Match(const LineSlot* line, std::uint64_t fingerprint) noexcept {
-#ifdef WEIR_THREAD_SANITIZER
-    unsigned match = 0;
-    for (unsigned i = 0; i < kSlotsPerLine; ++i) {
-      const std::uint64_t found = __atomic_load_n(&line[i].fingerprint, __ATOMIC_ACQUIRE);
-      match |= static_cast<unsigned>(found == fingerprint) << i;
-    }
-    return match;
-#else
-    const __m128i wanted = _mm_set1_epi64x(static_cast<std::int64_t>(fingerprint));
-    const unsigned low = MatchPair(&line[0], &line[1], wanted);
-    return low | MatchPair(&line[2], &line[3], wanted) << 2;
-#endif
+  [[gnu::always_inline]] static LineSlot* Find(LineSlot* line, std::uint64_t fingerprint) noexcept {
+    const auto same = [&](unsigned i) -> std::size_t {
+      std::size_t is = __atomic_load_n(&line[i].fingerprint, __ATOMIC_ACQUIRE) == fingerprint;
+      asm("" : "+r"(is));  // Hides where it came from; the compiler would branch otherwise.
+      return is;
+    };
+    const std::size_t zeroth = same(0);
+    const std::size_t first = same(1);
+    const std::size_t second = same(2);
+    const std::size_t third = same(3);
+    if ((zeroth | first | second | third) == 0) [[unlikely]]
+      return nullptr;
+    return line + (first + 2 * second + 3 * third);
+  }
+
+  static std::uint64_t LoadWord(const SlotHead& slot) noexcept {
+    return __atomic_load_n(&slot.word, __ATOMIC_ACQUIRE);
   }
 
   // Both halves as of one instant. An aligned 16-byte load is one access on every x86-64 with AVX
@@ -135,15 +139,6 @@ struct HardwareAtomics {
   }
 
  private:
-  static unsigned MatchPair(const SlotHead* a, const SlotHead* b, __m128i wanted) noexcept {
-    const __m128i first = _mm_load_si128(reinterpret_cast<const __m128i*>(a));
-    const __m128i second = _mm_load_si128(reinterpret_cast<const __m128i*>(b));
-    std::atomic_signal_fence(std::memory_order_acquire);
-    const __m128i halves = _mm_cmpeq_epi32(_mm_unpacklo_epi64(first, second), wanted);
-    const __m128i both = _mm_and_si128(halves, _mm_shuffle_epi32(halves, 0b10'11'00'01));
-    return static_cast<unsigned>(_mm_movemask_pd(_mm_castsi128_pd(both)));
-  }
-
   __extension__ using Wide = unsigned __int128;
 
   static constexpr Wide Pack(SlotHead head) noexcept {

@@ -22,7 +22,7 @@ Table<kPayloadWords, Atomics, Shape>::~Table() = default;
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
 auto Table<kPayloadWords, Atomics, Shape>::MapArray(std::uint64_t lines) noexcept -> Array {
   Array array{.slots = nullptr, .reach = nullptr, .lines = lines};
-  Pages pages(array.bytes());
+  Pages pages(array.bytes(), PageSize::kLargeIfMany);
   if (pages.data() == nullptr) return {};
   array.slots = reinterpret_cast<TableSlot*>(pages.data());
   array.reach = reinterpret_cast<std::uint8_t*>(pages.data() + array.slot_bytes());

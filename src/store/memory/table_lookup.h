@@ -1,8 +1,6 @@
 // The part of Table that finds, takes over and gives up slots. Included by table.h.
 #pragma once
 
-#include <bit>
-
 namespace weir {
 
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
@@ -11,11 +9,11 @@ template <std::size_t kPayloadWords, typename Atomics, typename Shape>
     -> TableSlot* {
   const std::uint64_t home = array.HomeOf(fingerprint);
   if (home >= frontier) [[likely]] {
-    TableSlot* slots = array.Line(home);
-    const unsigned match = Atomics::Match(slots, fingerprint);
-    if (match != 0) [[likely]]
-      return slots + std::countr_zero(match);
-    if (Atomics::Match(slots, 0) != 0) return nullptr;
+    TableSlot* line = array.Line(home);
+    TableSlot* slot = Atomics::Find(line, fingerprint);
+    if (slot != nullptr) [[likely]]
+      return slot;
+    if (Atomics::Find(line, 0) != nullptr) return nullptr;
   }
   return FindBeyondHome(array, home, frontier, fingerprint);
 }
@@ -28,9 +26,8 @@ auto Table<kPayloadWords, Atomics, Shape>::FindBeyondHome(const Array& array, st
   const std::uint64_t last = home + Atomics::LoadByte(array.reach[home]);
   for (std::uint64_t line = std::max(home + 1, frontier); line <= last; ++line) {
     TableSlot* slots = array.Line(line);
-    const unsigned match = Atomics::Match(slots, fingerprint);
-    if (match != 0) return slots + std::countr_zero(match);
-    if (Atomics::Match(slots, 0) != 0) return nullptr;
+    if (TableSlot* slot = Atomics::Find(slots, fingerprint); slot != nullptr) return slot;
+    if (Atomics::Find(slots, 0) != nullptr) return nullptr;
   }
   return nullptr;
 }
@@ -105,11 +102,14 @@ template <typename StepFunction>
   TableSlot* slot = Find(*view_.load(std::memory_order_acquire), fingerprint);
   if (slot == nullptr) [[unlikely]]
     return false;
-  const SlotHead head = Atomics::Load(*slot);
-  if (head.fingerprint != fingerprint || IsLocked(head.word)) [[unlikely]]
+  // Whether it still belongs to the key shows in the end, when both are looked at together.
+  const std::uint64_t found = Atomics::LoadWord(*slot);
+  if (IsLocked(found)) [[unlikely]]
     return false;
-  const std::uint64_t word = step(head.word);
-  return word == head.word || Atomics::CompareExchange(*slot, head, {fingerprint, word});
+  const SlotHead expected{fingerprint, found};
+  const std::uint64_t word = step(found);
+  if (word == found) return Atomics::Load(*slot) == expected;
+  return Atomics::CompareExchange(*slot, expected, {fingerprint, word});
 }
 
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
