@@ -294,7 +294,7 @@ TEST_F(EventMemory, IsGivenUpEvenByLogsThatAreBeingDeniedWhenThereAreNoOthers) {
   Fill("second", 40'000);
   EXPECT_FALSE(under_test_.Check("first", limit_, 59'999).allowed);
   EXPECT_FALSE(under_test_.Check("second", limit_, 59'999).allowed);
-  for (int i = 0; Evicted() == 0; ++i) {
+  while (Evicted() == 0) {
     under_test_.clock.Advance(microseconds(1));
     ASSERT_TRUE(under_test_.Check("third", limit_).allowed);
   }
