@@ -263,7 +263,7 @@ class Limiter {
   // beyond the new burst may be forgotten, and requests that were under way may be counted under
   // the old limit. The name of a limiter's only layer is "" unless it was given one.
   // Each change keeps a copy of all layers, some 400 bytes for each, until the limiter ends.
-  [[nodiscard]] Result<LimitChange> SetLimit(std::string_view layer, const Limit& limit);
+  [[nodiscard]] Result<LimitChange> SetLimit(std::string_view name, const Limit& limit);
 
   LimiterStats Stats() const;
 

@@ -37,6 +37,7 @@ StrictWindowState RollTo(const Limit& limit, const StrictWindowState& state, Tic
     const auto counts = Counts(limit, rolled);
     const auto passed = static_cast<std::size_t>((end - state.end).count() / limit.sub_window());
     const std::size_t shift = std::min(passed, counts.size());
+    // NOLINTNEXTLINE(modernize-use-ranges): g++ 12 has no std::ranges::shift_right
     std::shift_right(counts.begin(), counts.end(), static_cast<std::ptrdiff_t>(shift));
     std::fill_n(counts.begin(), shift, 0);
   } else if ((state.end - end).count() <= limit.window()) {

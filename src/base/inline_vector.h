@@ -37,7 +37,7 @@ class InlineVector {
  private:
   std::size_t size_ = 0;
   union {
-    T items_[N];
+    T items_[N];  // NOLINT(readability-identifier-naming): as private as its union
   };
 };
 

@@ -125,8 +125,8 @@ Result<Decision> Limiter::Reset(Keys keys, const Ask& ask) {
 Result<Decision> Limiter::State::Do(Verb verb, const Keys& keys, const Ask& ask) {
   if (auto error = CheckCost(ask.cost)) return std::unexpected(*std::move(error));
   const Layers& now_in_force = Current();
-  if (now_in_force.only != nullptr && keys.same()) {
-    Charge charge = now_in_force.only->ChargeFor(store, *keys.same());
+  if (const auto& key = keys.same(); key && now_in_force.only != nullptr) {
+    Charge charge = now_in_force.only->ChargeFor(store, *key);
     charge.cost = ask.cost;
     charge.verb = verb;
     const Decision decision = store.Decide(charge, When(ask));

@@ -83,8 +83,8 @@ void Question::SetSameKey(std::string_view key) noexcept {
 }
 
 Result<void> Question::SetKeys(const Keys& keys) {
-  if (keys.same()) {
-    SetSameKey(*keys.same());
+  if (const auto& key = keys.same()) {
+    SetSameKey(*key);
     return {};
   }
   if (keys.each().size() != layers_.all.size()) {

@@ -80,7 +80,7 @@ class Question {
 };
 
 struct Limiter::State {
-  State(std::vector<Layer> layers, const LimiterOptions& options);
+  State(std::vector<Layer> given, const LimiterOptions& options);
 
   // The same key in every layer.
   Decision CheckAll(const Layers& all, std::string_view key, Now now) noexcept;

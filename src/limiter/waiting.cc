@@ -181,15 +181,17 @@ void Waiting::Run() {
 
 void Waiting::Serve(std::unique_lock<std::mutex>& lock, std::uint64_t id, Now now) {
   Entry& entry = waiters_.at(id);
-  if (!entry.answer && !Attempt(lock, id, entry, now)) return;
-  const Decision answer = *entry.answer;
+  std::optional<Decision> answer = entry.answer;
+  if (!answer) answer = Attempt(lock, id, entry, now);
+  if (!answer) return;
   const std::unique_ptr<Waiter> waiter = Remove(id, now.steady);
   lock.unlock();
-  waiter->Done(answer);
+  waiter->Done(*answer);
   lock.lock();
 }
 
-bool Waiting::Attempt(std::unique_lock<std::mutex>& lock, std::uint64_t id, Entry& entry, Now now) {
+std::optional<Decision> Waiting::Attempt(std::unique_lock<std::mutex>& lock, std::uint64_t id,
+                                         Entry& entry, Now now) {
   // Those behind the first are woken only by their deadline.
   const bool first = entry.line->second.ids.front() == id;
   const Duration patience = std::max(entry.deadline - now.steady, Duration(0));
@@ -204,20 +206,20 @@ bool Waiting::Attempt(std::unique_lock<std::mutex>& lock, std::uint64_t id, Entr
 
   if (decision.allowed && decision.delay > Duration(0)) {
     LeaveLine(entry, now.steady);
-    entry.answer = decision;
-    entry.answer->delay = Duration(0);
+    Decision answer = decision;
+    answer.delay = Duration(0);
+    entry.answer = answer;
     Schedule(id, entry, now.steady + decision.delay);
-    return false;
+    return std::nullopt;
   }
   if (first && again && patience > Duration(0)) {
     const Duration pause = std::max(decision.retry_after, Duration(1));
     const SteadyTime due = pause > patience ? entry.deadline : now.steady + pause;
     // What was given back during the attempt may have come too late for it.
     Schedule(id, entry, nudged_ ? now.steady : due);
-    return false;
+    return std::nullopt;
   }
-  entry.answer = decision;
-  return true;
+  return decision;
 }
 
 }  // namespace weir

@@ -100,8 +100,9 @@ class Waiting {
   WaitId Add(Entry entry, std::span<const std::uint64_t> keys);
   void Run();
   void Serve(std::unique_lock<std::mutex>& lock, std::uint64_t id, Now now);
-  // True if the wait is over.
-  bool Attempt(std::unique_lock<std::mutex>& lock, std::uint64_t id, Entry& entry, Now now);
+  // What the waiter is to be told; none if it goes on waiting.
+  std::optional<Decision> Attempt(std::unique_lock<std::mutex>& lock, std::uint64_t id,
+                                  Entry& entry, Now now);
   void Schedule(std::uint64_t id, Entry& entry, SteadyTime due);
   void ScheduleFirst(const Line& line, SteadyTime due);
   // Lets the next in line try.

@@ -30,7 +30,7 @@ class Counter {
 
   static std::size_t ThisThread() noexcept {
     static std::atomic<std::size_t> next{0};
-    thread_local const std::size_t mine = next.fetch_add(1, std::memory_order_relaxed) % kCells;
+    thread_local std::size_t mine = next.fetch_add(1, std::memory_order_relaxed) % kCells;
     return mine;
   }
 

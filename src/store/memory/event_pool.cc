@@ -110,8 +110,8 @@ Event* ChunkedLog::Last() noexcept {
 Event* ChunkedLog::Next(Event* event) noexcept {
   if (event == Last()) return nullptr;
   // A chunk is aligned to its size, so an event's address tells its chunk.
-  auto* chunk = reinterpret_cast<EventChunk*>(reinterpret_cast<std::uintptr_t>(event) &
-                                              ~(sizeof(EventChunk) - 1));
+  const std::size_t within = reinterpret_cast<std::uintptr_t>(event) % sizeof(EventChunk);
+  auto* chunk = reinterpret_cast<EventChunk*>(reinterpret_cast<std::byte*>(event) - within);
   if (event != &chunk->events.back()) return event + 1;
   return &pool_.At(chunk->next).events.front();
 }

@@ -85,7 +85,7 @@ void MemoryStore::LockedGroup::MergeCharges() noexcept {
     keys.emplace_back(RoomFor(*charge.limit), FingerprintOf(charge.hash, *charge.limit),
                       charge.shadow, i);
   }
-  std::sort(keys.begin(), keys.end());
+  std::ranges::sort(keys);
   for (const Key& key : keys) {
     const Charge& charge = group_.charges[key.charge];
     const bool again = !entries_.empty() && entries_.back().key.room == key.room &&

@@ -73,7 +73,7 @@ PayloadState::PayloadState(const Limit& limit, EventPool& pool, std::uint64_t* p
 }
 
 PayloadStep PayloadState::Do(const Request& request, const Instant& at, Effect effect) noexcept {
-  if (log_) return DoLog(request, at, effect);
+  if (log_) return DoLog(*log_, request, at, effect);
   if (limit_.algorithm() == Algorithm::kFixedWindow) {
     return DoWindow(
         ReadFixed(payload_, fresh_at_), request, effect,
@@ -124,11 +124,12 @@ PayloadStep PayloadState::DoWindow(const State& state, const Request& request, E
   return report;
 }
 
-PayloadStep PayloadState::DoLog(const Request& request, const Instant& at, Effect effect) noexcept {
+PayloadStep PayloadState::DoLog(ChunkedLog& log, const Request& request, const Instant& at,
+                                Effect effect) noexcept {
   const LogStep step = limit_.algorithm() == Algorithm::kConcurrency
-                           ? StepConcurrency(limit_, *log_, request, at, effect)
-                           : StepSlidingLog(limit_, *log_, request, at, effect);
-  log_->Save();  // Even a mere look lets go of what is over.
+                           ? StepConcurrency(limit_, log, request, at, effect)
+                           : StepSlidingLog(limit_, log, request, at, effect);
+  log.Save();  // Even a mere look lets go of what is over.
   return {.decision = step.decision,
           .charged = step.charged,
           .receipt = step.receipt,
@@ -137,27 +138,21 @@ PayloadStep PayloadState::DoLog(const Request& request, const Instant& at, Effec
 }
 
 Ticks PayloadState::CarryTo(const Limit& to) noexcept {
-  switch (limit_.algorithm()) {
-    case Algorithm::kSlidingLog:
-      CarrySlidingLog(limit_, to, *log_);
-      log_->Save();
-      break;
-    case Algorithm::kFixedWindow:
-      Write(payload_, CarryFixedWindow(limit_, to, ReadFixed(payload_, fresh_at_)));
-      break;
-    default:
-      if (limit_.spec().strict) {
-        Write(limit_, payload_, CarryStrictWindow(limit_, to, ReadStrict(limit_, payload_)));
-      } else {
-        Write(payload_, CarrySlidingWindow(limit_, to, ReadSliding(limit_, payload_, fresh_at_)));
-      }
-      break;
+  if (log_) {
+    CarrySlidingLog(limit_, to, *log_);
+    log_->Save();
+  } else if (limit_.algorithm() == Algorithm::kFixedWindow) {
+    Write(payload_, CarryFixedWindow(limit_, to, ReadFixed(payload_, fresh_at_)));
+  } else if (limit_.spec().strict) {
+    Write(limit_, payload_, CarryStrictWindow(limit_, to, ReadStrict(limit_, payload_)));
+  } else {
+    Write(payload_, CarrySlidingWindow(limit_, to, ReadSliding(limit_, payload_, fresh_at_)));
   }
   return fresh_at_;
 }
 
 Ticks PayloadState::Absorb(PayloadState& late, const Instant& at) noexcept {
-  if (log_) {
+  if (log_ && late.log_) {
     MergeSlidingLogs(limit_, *log_, *late.log_);
     log_->Save();
     fresh_at_ = std::max(fresh_at_, late.fresh_at_);

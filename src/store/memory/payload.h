@@ -47,7 +47,8 @@ class PayloadState {
   template <typename State, typename StepFunction, typename FreshFunction, typename WriteFunction>
   PayloadStep DoWindow(const State& state, const Request& request, Effect effect,
                        StepFunction step_on, FreshFunction fresh_at, WriteFunction write) noexcept;
-  PayloadStep DoLog(const Request& request, const Instant& at, Effect effect) noexcept;
+  PayloadStep DoLog(ChunkedLog& log, const Request& request, const Instant& at,
+                    Effect effect) noexcept;
 
   const Limit& limit_;
   std::uint64_t* payload_;

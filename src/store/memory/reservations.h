@@ -81,6 +81,7 @@ class Reservations {
   void Free(Record& record) noexcept;
   void SweepUntilOneIsFree(Ticks now) noexcept;
 
+  KeyHasher random_{HashKind::kSipHash};  // Of how many ids were drawn.
   const std::size_t capacity_;
   mutable std::mutex mutex_;
   std::vector<Record> records_;  // Never moves: room for all is set aside at the start.
@@ -88,7 +89,6 @@ class Reservations {
   std::size_t sweep_next_ = 0;
   Ticks none_ends_before_ = Ticks::max();  // Of those that are open.
   std::size_t open_ = 0;
-  KeyHasher random_{HashKind::kSipHash};  // Of how many ids were drawn.
   std::uint64_t drawn_ = 0;
 };
 

@@ -50,7 +50,7 @@ void Table<kPayloadWords, Atomics, Shape>::UpdateGrowAt(const Array& array) noex
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
 std::uint64_t Table<kPayloadWords, Atomics, Shape>::LinesAfterGrowth(
     const Array& array) const noexcept {
-  constexpr std::uint64_t kSmall = 4 * 1024 * 1024 / kLineBytes;
+  constexpr std::uint64_t kSmall = (std::uint64_t{4} << 20) / kLineBytes;
   const std::uint64_t wished = array.lines < kSmall ? array.lines : array.lines / 4;
   const std::size_t left = budget_.left();
   const std::size_t usable = left > options_.spare_bytes ? left - options_.spare_bytes : 0;
@@ -160,7 +160,7 @@ bool Table<kPayloadWords, Atomics, Shape>::MoveSome(Ticks now) noexcept {
   }
   for (std::size_t i = first; i <= last; ++i) stripes_[i].store(false, std::memory_order_release);
 
-  constexpr std::size_t kDiscardStep = 256 * 1024;
+  constexpr std::size_t kDiscardStep = std::size_t{256} << 10;
   Pages& pages = pages_[arrays_ - 2];
   const std::size_t moved_bytes = line == all ? pages.size() : line * kLineBytes;
   if (line == all || moved_bytes >= pages.discarded() + kDiscardStep) {
