@@ -118,7 +118,6 @@ TEST_P(EveryLimiter, ChecksABatchAsOneByOne) {
 }
 
 TEST_P(EveryLimiter, RefusesCostsOutOfRangeAndChangesNothing) {
-  Decision decision;
   for (const std::int64_t cost : {std::int64_t{-1}, kMaxCount + 1}) {
     const std::string allowed = "0 to 1000000000000000";
     const Ask ask{.cost = cost};
