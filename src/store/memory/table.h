@@ -197,18 +197,23 @@ class Table {
     return fingerprint >> (64 - kStripeBits);
   }
 
-  // Growth. All but the first four are for the holder of `driver_`. False: it got no further.
+  // Growth. All but the first four are for the holder of `driver_`.
+  enum class Progress : std::uint8_t { kMade, kByOthers, kNone };
   void GrowIfFull(Ticks now) noexcept;
-  bool GrowOn(Ticks now) noexcept;
-  bool StartGrowth() noexcept;
-  bool MoveSome(Ticks now) noexcept;
+  Progress GrowOn(Ticks now) noexcept;
+  Progress StartGrowth() noexcept;
+  Progress MoveSome(Ticks now) noexcept;
   bool MoveLine(View& view, std::uint64_t line, Ticks now) noexcept;
   bool LockLine(TableSlot* line) noexcept;
   std::uint64_t LinesAfterGrowth(const Array& array) const noexcept;
   bool MostlyPast(const Array& array, Ticks now) const noexcept;
   Array MapArray(std::uint64_t lines) noexcept;
   View& PublishView(Array current, Array old) noexcept;
-  void UpdateGrowAt(const Array& array) noexcept;
+  // How many used slots call for growth: 72 %. Runs of full lines as long as kMaxReach do not come
+  // about below that.
+  static std::size_t FullAt(const Array& array) noexcept {
+    return array.lines * kSlotsPerLine * 18 / 25;
+  }
   std::pair<std::size_t, std::size_t> StripesOf(const Array& array, std::uint64_t first_line,
                                                 std::uint64_t last_line) const noexcept;
 
@@ -222,7 +227,7 @@ class Table {
   const TableOptions options_;
   Atomic<View*> view_;
   Atomic<std::size_t> used_slots_{0};
-  Atomic<std::size_t> grow_at_;  // How many used slots call for a look at growth.
+  Atomic<std::size_t> grow_at_;  // How many used slots call for a look whether to grow.
   std::array<Atomic<bool>, kStripes> stripes_{};
 
   Atomic<bool> driver_{false};  // Held by the one thread that starts or drives growth.

@@ -13,7 +13,7 @@ Table<kPayloadWords, Atomics, Shape>::Table(ByteBudget& budget, TableOptions opt
   // If the budget has no room for it, it comes on top: without a line nothing could be decided.
   std::ignore = budget_.TryTake(first.bytes());
   PublishView(first, {});
-  UpdateGrowAt(first);
+  grow_at_.store(FullAt(first), std::memory_order_relaxed);
 }
 
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
@@ -39,12 +39,6 @@ auto Table<kPayloadWords, Atomics, Shape>::PublishView(Array current, Array old)
   return view;
 }
 
-template <std::size_t kPayloadWords, typename Atomics, typename Shape>
-void Table<kPayloadWords, Atomics, Shape>::UpdateGrowAt(const Array& array) noexcept {
-  grow_at_.store(array.lines * kSlotsPerLine * 18 / 25,  // 72 %
-                 std::memory_order_relaxed);
-}
-
 // Doubles while small, then by a quarter, so that no more than a quarter is ever empty for want
 // of a finer step; by less when the budget has no more.
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
@@ -60,27 +54,27 @@ std::uint64_t Table<kPayloadWords, Atomics, Shape>::LinesAfterGrowth(
 }
 
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
-bool Table<kPayloadWords, Atomics, Shape>::StartGrowth() noexcept {
+auto Table<kPayloadWords, Atomics, Shape>::StartGrowth() noexcept -> Progress {
   const View* seen = view_.load(std::memory_order_acquire);
-  if (LinesAfterGrowth(seen->current) == 0) return false;
+  if (LinesAfterGrowth(seen->current) == 0) return Progress::kNone;
   FlagLock driver(driver_);
-  if (!driver.TryTake()) return false;
+  if (!driver.TryTake()) return Progress::kByOthers;
   const View& view = *view_.load(std::memory_order_acquire);
-  if (view.old.lines != 0) return true;
+  if (view.old.lines != 0) return Progress::kMade;
   const Array old = view.current;
   const std::uint64_t lines = LinesAfterGrowth(old);
-  if (lines == 0 || arrays_ == kMaxArrays) return false;
+  if (lines == 0 || arrays_ == kMaxArrays) return Progress::kNone;
   const std::size_t extra = (lines - old.lines) * (kLineBytes + 1);
-  if (!budget_.TryTake(extra, options_.spare_bytes)) return false;
+  if (!budget_.TryTake(extra, options_.spare_bytes)) return Progress::kNone;
   const Array current = MapArray(lines);
   if (current.slots == nullptr) {
     budget_.GiveBack(extra);
-    return false;
+    return Progress::kNone;
   }
   PublishView(current, old);
-  UpdateGrowAt(current);
+  grow_at_.store(FullAt(current), std::memory_order_relaxed);
   counters_.growths.Add();
-  return true;
+  return Progress::kMade;
 }
 
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
@@ -98,7 +92,7 @@ void Table<kPayloadWords, Atomics, Shape>::GrowIfFull(Ticks now) noexcept {
 }
 
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
-bool Table<kPayloadWords, Atomics, Shape>::GrowOn(Ticks now) noexcept {
+auto Table<kPayloadWords, Atomics, Shape>::GrowOn(Ticks now) noexcept -> Progress {
   const View& view = *view_.load(std::memory_order_acquire);
   return view.old.lines != 0 ? MoveSome(now) : StartGrowth();
 }
@@ -139,11 +133,11 @@ std::pair<std::size_t, std::size_t> Table<kPayloadWords, Atomics, Shape>::Stripe
 }
 
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
-bool Table<kPayloadWords, Atomics, Shape>::MoveSome(Ticks now) noexcept {
+auto Table<kPayloadWords, Atomics, Shape>::MoveSome(Ticks now) noexcept -> Progress {
   FlagLock driver(driver_);
-  if (!driver.TryTake()) return false;
+  if (!driver.TryTake()) return Progress::kByOthers;
   View& view = *view_.load(std::memory_order_acquire);
-  if (view.old.lines == 0) return true;
+  if (view.old.lines == 0) return Progress::kMade;
   const std::uint64_t all = view.old.physical_lines();
   const std::uint64_t begin = view.frontier.load(std::memory_order_relaxed);
   const std::uint64_t end = std::min<std::uint64_t>(all, begin + Shape::kLinesMovedAtOnce);
@@ -167,7 +161,7 @@ bool Table<kPayloadWords, Atomics, Shape>::MoveSome(Ticks now) noexcept {
     pages.DiscardBelow(moved_bytes);
   }
   if (line == all) PublishView(view.current, {});
-  return line > begin;
+  return line > begin ? Progress::kMade : Progress::kNone;
 }
 
 // Locks every used slot of a line, or none: a slot that a group holds may not move, and the

@@ -180,10 +180,9 @@ auto Table<kPayloadWords, Atomics, Shape>::FindOrInsert(std::uint64_t fingerprin
     // Whoever drives growth may have been interrupted while everybody else fills what room there
     // is: better to wait than to forget a live key. Growth can also be held up by the very group
     // that this key belongs to; then there is nothing to wait for.
-    if (!driver_.load(std::memory_order_acquire)) {
-      if (GrowOn(now)) continue;
-      ++in_vain;
-    }
+    const Progress progress = GrowOn(now);
+    if (progress == Progress::kMade) continue;
+    if (progress == Progress::kNone) ++in_vain;
     Atomics::Pause(attempts);
   }
 }
@@ -195,7 +194,7 @@ auto Table<kPayloadWords, Atomics, Shape>::TakeOver(View& view, SlotHead head, T
   if (growing) {
     // What is still in the old array needs room in the new one, too.
     const std::size_t used = used_slots_.load(std::memory_order_relaxed);
-    if (patient && used >= view.current.lines * kSlotsPerLine * 7 / 8) return nullptr;
+    if (patient && used >= FullAt(view.current)) return nullptr;
     const std::uint64_t frontier = view.frontier.load(std::memory_order_acquire);
     if (view.old.HomeOf(head.fingerprint) >= frontier) {
       if (TableSlot* slot = TakeFree(view.old, kMaxReach, head, now); slot != nullptr) return slot;
