@@ -1,4 +1,4 @@
-# Installs the headers, libweir.a and what find_package(weir) reads.
+# Installs the headers, the libraries and what find_package(weir) reads.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -8,6 +8,11 @@ install(TARGETS weir EXPORT weirTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBD
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/weir DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h")
+if(WEIR_BUILD_POLICY)
+  install(TARGETS weir_policies EXPORT weirPolicyTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+          INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(EXPORT weirPolicyTargets NAMESPACE weir:: DESTINATION ${package_dir})
+endif()
 install(EXPORT weirTargets NAMESPACE weir:: DESTINATION ${package_dir})
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/weirConfig.cmake.in
