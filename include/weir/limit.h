@@ -102,6 +102,9 @@ class Limit {
   // anew. An equal limit is no change: `before` is returned as it is. Of limits that follow each
   // other quickly the last eight are remembered.
   Limit Replacing(const Limit& before, Now now) const;
+  // The same, but a change even if the two are equal: for one of several limits that share the
+  // state of their keys, when another of them changes.
+  Limit ReplacingAmongOthers(const Limit& before, Now now) const;
 
   const LimitSpec& spec() const noexcept { return spec_; }
   LimitKind kind() const noexcept { return spec_.kind; }

@@ -131,7 +131,10 @@ void Limit::WorkOutWindow() {
 }
 
 Limit Limit::Replacing(const Limit& before, Now now) const {
-  if (spec_ == before.spec_) return before;
+  return spec_ == before.spec_ ? before : ReplacingAmongOthers(before, now);
+}
+
+Limit Limit::ReplacingAmongOthers(const Limit& before, Now now) const {
   Limit next = *this;
   next.predecessor_.reset();
   const bool goes_on = kind() == LimitKind::kCounted && SaltOf(spec_, 0) == SaltOf(before.spec_, 0);

@@ -1,5 +1,7 @@
 #include "limit/limit_words.h"
 
+#include <charconv>
+
 namespace weir {
 namespace {
 
@@ -23,6 +25,21 @@ std::string PeriodText(const LimitSpec& spec) {
   return TextOf(spec.period);
 }
 
+// "30s" as 30 and "s". Digits come first: no sign, no blank.
+struct NumberAndWord {
+  std::int64_t number = 0;
+  std::string_view word{};
+};
+std::optional<NumberAndWord> SplitNumber(std::string_view text) {
+  if (text.empty() || text.front() < '0' || text.front() > '9') return std::nullopt;
+  NumberAndWord read;
+  const char* const text_end = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), text_end, read.number);
+  if (error != std::errc()) return std::nullopt;
+  read.word = std::string_view(end, text_end);
+  return read;
+}
+
 }  // namespace
 
 std::string Quoted(std::string_view text) {
@@ -38,6 +55,23 @@ std::string TextOf(Duration length) {
   std::size_t unit = 0;
   while (length % kUnits[unit].meaning != Duration(0)) ++unit;  // Ends at ns at the latest.
   return std::to_string(length / kUnits[unit].meaning) + std::string(kUnits[unit].text);
+}
+
+std::optional<std::int64_t> ParseCount(std::string_view text) {
+  const std::optional<NumberAndWord> read = SplitNumber(text);
+  if (!read) return std::nullopt;
+  const std::optional<std::int64_t> factor =
+      read->word.empty() ? std::optional<std::int64_t>(1) : MeaningOf(read->word, kCountEndings);
+  if (!factor || read->number > kMaxCount / *factor) return std::nullopt;
+  return read->number * *factor;
+}
+
+std::optional<Duration> ParseLength(std::string_view text) {
+  const std::optional<NumberAndWord> read = SplitNumber(text);
+  if (!read) return std::nullopt;
+  const std::optional<Duration> unit = MeaningOf(read->word, kUnits);
+  if (!unit || read->number > kMaxPeriod / *unit) return std::nullopt;
+  return read->number * *unit;
 }
 
 std::string Limit::ToString() const {

@@ -77,4 +77,9 @@ std::string Quoted(std::string_view text);
 // "30s", "1day", "-5ms": a number and the largest unit that goes into it.
 std::string TextOf(Duration length);
 
+// The same read back: digits and a unit, nothing else, up to kMaxPeriod.
+std::optional<Duration> ParseLength(std::string_view text);
+// Digits, perhaps with k, M or G right behind them, up to kMaxCount.
+std::optional<std::int64_t> ParseCount(std::string_view text);
+
 }  // namespace weir

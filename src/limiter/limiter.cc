@@ -218,7 +218,7 @@ Result<Decision> Limiter::State::Settle(Action action, ReservationId reservation
                                         std::int64_t cost) {
   std::array<std::uint64_t, kMaxGroupCharges> settled;
   Group group{.action = action,
-              .charges = Current().in_force,
+              .in_force = Current().in_force,
               .reservation = reservation,
               .cost = cost,
               .settled = settled};

@@ -24,12 +24,13 @@ Duration LongestWait(const std::vector<ScopedLayer>& layers) noexcept {
   return wait != Duration::max() ? wait : shortest([](const ScopedLayer&) { return true; });
 }
 
-void WorkOut(Layers& layers) {
+void WorkOut(const MemoryStore& store, Layers& layers) {
   layers.only = layers.all.size() == 1 && !layers.all[0].shadow ? &layers.all[0] : nullptr;
   layers.in_force.clear();
   for (const ScopedLayer& layer : layers.all) {
-    layers.in_force.push_back({.rule = layer.name, .limit = &layer.limit});
+    layers.in_force.push_back({store.Hash(layer.name), layer.name, &layer.limit});
   }
+  std::ranges::sort(layers.in_force, {}, &LimitInForce::rule);
   layers.max_wait = LongestWait(layers.all);
 }
 
@@ -57,7 +58,7 @@ Limiter::State::State(std::vector<Layer> given, const LimiterOptions& options)
 }
 
 void Limiter::State::Publish(std::unique_ptr<Layers> next) {
-  WorkOut(*next);
+  WorkOut(store, *next);
   layers.store(next.get(), std::memory_order_release);
   published.push_back(std::move(next));
 }

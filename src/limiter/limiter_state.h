@@ -30,9 +30,9 @@ struct ScopedLayer {
 // All layers as of one moment; never changed once others can see it.
 struct Layers {
   std::vector<ScopedLayer> all;
-  const ScopedLayer* only = nullptr;  // The layer, if it is the only one and enforced.
-  std::vector<Charge> in_force;       // Each limit by its rule, for settling.
-  Duration max_wait{0};               // The longest that anybody may wait.
+  const ScopedLayer* only = nullptr;   // The layer, if it is the only one and enforced.
+  std::vector<LimitInForce> in_force;  // By the hashes of their names, for settling.
+  Duration max_wait{0};                // The longest that anybody may wait.
 };
 
 inline bool IsPlaces(const Limit& limit) noexcept {

@@ -34,6 +34,7 @@ struct Charge {
   std::int64_t cost = 1;         // 0 to kMaxCount.
   Verb verb = Verb::kCheck;      // Not kSettle: that is what kCommit and kCancel below do.
   bool shadow = false;           // Never vetoes; is charged only if the enforced charges pass.
+  bool keeps_cost = false;       // kReserve: a commit leaves it at what it took.
   Duration wait{0};              // Buckets: book ahead this far at most; to the limit's max_wait.
 
   // kUnbook: what the charge that booked was told.
@@ -48,16 +49,25 @@ enum class Action : std::uint8_t {
   kCancel,   // It was not needed: give it back. For leases of a concurrency limit, release.
 };
 
+// A limit that counts now, for those who settle what was taken under it or under one before it.
+struct LimitInForce {
+  std::uint64_t rule = 0;  // The hash of its name.
+  std::string_view name{};
+  const Limit* limit = nullptr;
+};
+
 // The most charges a group may have.
 inline constexpr std::size_t kMaxGroupCharges = 64;
 
 struct Group {
   Action action = Action::kDecide;
   // kDecide, kReserve: at most kMaxGroupCharges, all with the same verb; those on the same key
-  // under the same limit count as one. kCommit, kCancel: the limits in force now by their rules,
-  // because they may have changed since; nothing else in them is looked at.
+  // under the same limit count as one.
   std::span<const Charge> charges{};
   std::span<Decision> decisions{};  // Out, kDecide and kReserve: one for each charge.
+  // kCommit, kCancel: the limits in force now, because they may have changed since; by their rules,
+  // ascending.
+  std::span<const LimitInForce> in_force{};
 
   Duration ttl = std::chrono::seconds(60);  // kReserve: after this the charge simply stays.
   // In for kCommit and kCancel. Out for kReserve, and for kDecide if leases were taken.

@@ -214,6 +214,7 @@ void MemoryStore::LockedGroup::ApplyAll(ReservationId reservation) noexcept {
                                            .hash = charge.hash,
                                            .limit = &limit,
                                            .shadow = charge.shadow,
+                                           .keeps_cost = charge.keeps_cost,
                                            .times = entry.times,
                                            .cost = entry.taken.charged,
                                            .receipt = entry.taken.receipt});
@@ -321,16 +322,20 @@ void MemoryStore::DecideGroup(Group& group, Now now) noexcept {
   Answer(group);
 }
 
-// The limit that goes on with what the reservation's counted: its successor if it has one.
-const Charge* MemoryStore::InForce(const Reserved& reserved,
-                                   std::span<const Charge> in_force) const noexcept {
-  for (const Charge& charge : in_force) {
-    if (Hash(charge.rule) != reserved.rule) continue;
-    for (const Limit* limit = charge.limit; limit != nullptr; limit = limit->predecessor()) {
-      if (limit->state_salt() == reserved.limit->state_salt()) return &charge;
+// The limit that goes on with what the reservation's counted: the same, or its successor. A rule
+// may have several that share their state; of these it is the one that the reservation was under.
+const LimitInForce* MemoryStore::InForce(const Reserved& reserved,
+                                         std::span<const LimitInForce> in_force) noexcept {
+  const LimitInForce* sharing = nullptr;
+  for (const LimitInForce& candidate :
+       std::ranges::equal_range(in_force, reserved.rule, {}, &LimitInForce::rule)) {
+    for (const Limit* limit = candidate.limit; limit != nullptr; limit = limit->predecessor()) {
+      if (limit->state_salt() != reserved.limit->state_salt()) continue;
+      if (limit->spec() == reserved.limit->spec()) return &candidate;
+      if (sharing == nullptr) sharing = &candidate;
     }
   }
-  return nullptr;
+  return sharing;
 }
 
 Request MemoryStore::SettlementOf(const Reserved& reserved, const Limit& limit,
@@ -356,18 +361,21 @@ Request MemoryStore::SettlementOf(const Reserved& reserved, const Limit& limit,
 
 void MemoryStore::SettleGroup(Group& group, Now now) noexcept {
   const Instant at = timeline_.At(now);
-  const std::int64_t cost = group.action == Action::kCommit ? group.cost : 0;
+  const bool commits = group.action == Action::kCommit;
+  const std::int64_t cost = commits ? group.cost : 0;
   group.decision = {.allowed = true, .reason = Reason::kNoRule, .cost = cost};
   group.settled_count = 0;
   bool first = true;
   const bool found = reservations_.Take(group.reservation, at.now, [&](const Reserved& reserved) {
-    const Charge* charge = InForce(reserved, group.charges);
-    const Limit& limit = charge != nullptr ? *charge->limit : *reserved.limit;
+    const LimitInForce* in_force = InForce(reserved, group.in_force);
+    const Limit& limit = in_force != nullptr ? *in_force->limit : *reserved.limit;
     if (limit.predecessor() != nullptr) CarryOver(limit, reserved.hash, now, at);
+    const bool keeps = commits && reserved.keeps_cost;
+    const std::int64_t its_cost = keeps ? reserved.cost / reserved.times : cost;
     Decision decision =
-        Take(limit, reserved.hash, SettlementOf(reserved, limit, cost), at).decision;
-    decision.cost = cost;
-    if (charge != nullptr) decision.rule = charge->rule;
+        Take(limit, reserved.hash, SettlementOf(reserved, limit, its_cost), at).decision;
+    decision.cost = its_cost;
+    if (in_force != nullptr) decision.rule = in_force->name;
     if (group.settled_count < group.settled.size()) {
       group.settled[group.settled_count++] = reserved.hash;
     }

@@ -188,7 +188,8 @@ class MemoryStore final : public Store {
   static bool MerelyAsks(const Group& group) noexcept;
   void Answer(Group& group) noexcept;
   void SettleGroup(Group& group, Now now) noexcept;
-  const Charge* InForce(const Reserved& reserved, std::span<const Charge> in_force) const noexcept;
+  static const LimitInForce* InForce(const Reserved& reserved,
+                                     std::span<const LimitInForce> in_force) noexcept;
   static Request SettlementOf(const Reserved& reserved, const Limit& limit,
                               std::int64_t cost) noexcept;
 

@@ -27,8 +27,9 @@ struct Reserved {
   std::uint64_t hash;
   const Limit* limit;  // When it is added the caller's, when it is settled a copy.
   bool shadow;
-  std::int64_t times;  // How many charges of the group this was.
-  std::int64_t cost;   // What was really taken.
+  bool keeps_cost = false;  // Whatever the commit says.
+  std::int64_t times;       // How many charges of the group this was.
+  std::int64_t cost;        // What was really taken.
   Ticks receipt;
 };
 

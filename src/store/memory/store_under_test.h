@@ -2,6 +2,7 @@
 // algorithm as a limit of the same size.
 #pragma once
 
+#include <algorithm>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -131,7 +132,12 @@ class StoreUnderTest {
  private:
   Result<Decision> Settle(Action action, ReservationId id, std::int64_t cost,
                           std::span<const Charge> in_force) {
-    Group group{.action = action, .charges = in_force, .reservation = id, .cost = cost};
+    std::vector<LimitInForce> limits;
+    for (const Charge& charge : in_force) {
+      limits.push_back({store.Hash(charge.rule), charge.rule, charge.limit});
+    }
+    std::ranges::sort(limits, {}, &LimitInForce::rule);
+    Group group{.action = action, .in_force = limits, .reservation = id, .cost = cost};
     store.Decide(group, clock.Read());
     if (group.error) return std::unexpected(*group.error);
     return group.decision;
