@@ -5,11 +5,11 @@
 // it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace weir {
@@ -17,6 +17,8 @@ namespace weir {
 struct YamlPlace {
   int line = 1;  // From 1, as people and editors count.
   int column = 1;
+
+  friend bool operator==(const YamlPlace&, const YamlPlace&) = default;
 };
 
 struct YamlNode {
@@ -24,9 +26,10 @@ struct YamlNode {
   struct Entry;
 
   Kind kind = Kind::kNull;
-  YamlPlace place{};
+  YamlPlace
+      place{};  // An empty value has the place of its key; an alias its own, not the anchor's.
   std::string text{};   // kScalar.
-  bool quoted = false;  // kScalar: so it is text even if it reads like a number or a word.
+  bool quoted = false;  // kScalar: text even if it reads like a number. Also of | and > blocks.
   std::vector<YamlNode> items{};  // kList.
   std::vector<Entry> entries{};   // kMap, in their order.
 
@@ -65,16 +68,16 @@ struct YamlReport {
 inline constexpr std::size_t kMaxYamlBytes = std::size_t{64} << 20;
 inline constexpr std::size_t kMaxYamlNodes = 4'000'000;  // Aliases count as what they stand for.
 inline constexpr int kMaxYamlDepth = 32;
+// What all aliases together may add, so that a short text cannot grow into a large tree.
+inline constexpr std::size_t kMaxYamlCopiedNodes = 500'000;
+inline constexpr std::size_t kMaxYamlCopiedBytes = std::size_t{16} << 20;
+// A piece that has to be read to its end before anything is known of it: a text, or a collection
+// in brackets.
+inline constexpr std::size_t kMaxYamlPieceBytes = std::size_t{2} << 20;
+// Reading stops after so many problems.
+inline constexpr std::size_t kMaxYamlProblems = 100;
 
+// All problems that can be found at once, in the order of their places. Never throws.
 YamlReport ReadYaml(std::string_view text);
-
-// The text in one form: two spaces per level, one blank line at most, comments kept where they
-// belong, values as they were written. Reads as the same document, and formatting it again changes
-// nothing. Problems instead of a text if it is no such document.
-struct FormattedYaml {
-  std::optional<std::string> text{};
-  std::vector<YamlProblem> problems{};
-};
-FormattedYaml FormatYaml(std::string_view text);
 
 }  // namespace weir
