@@ -1,0 +1,154 @@
+#include "policy/subject.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kMostEncodedBytes = 3;  // Of one byte: %XX.
+
+constexpr bool IsPlain(unsigned char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+         c == '_' || c == '@' || c == '-';
+}
+
+constexpr std::array<bool, 256> kPlain = [] {
+  std::array<bool, 256> plain{};
+  for (std::size_t c = 0; c < plain.size(); ++c) plain[c] = IsPlain(static_cast<unsigned char>(c));
+  return plain;
+}();
+
+// Most values are plain from end to end, so they are looked at in blocks.
+using Block = unsigned char __attribute__((vector_size(16)));
+
+bool AllPlain(const Block& c) noexcept {
+  const Block letter = (c | 0x20) - 'a';
+  const Block digit = c - '0';
+  const auto plain =
+      (letter < 26) | (digit < 10) | (c == '.') | (c == '_') | (c == '@') | (c == '-');
+  std::array<std::uint64_t, 2> halves;
+  std::memcpy(halves.data(), &plain, sizeof(plain));
+  return (halves[0] & halves[1]) == ~std::uint64_t{0};
+}
+
+// `out` must have room for kMostEncodedBytes of each. The end of what was written.
+char* Encode(std::string_view text, char* out) noexcept {
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  while (text.size() >= sizeof(Block)) {
+    Block block;
+    std::memcpy(&block, text.data(), sizeof(block));
+    if (!AllPlain(block)) break;
+    std::memcpy(out, &block, sizeof(block));
+    out += sizeof(block);
+    text.remove_prefix(sizeof(block));
+  }
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (kPlain[byte]) [[likely]] {
+      *out++ = c;
+      continue;
+    }
+    *out++ = '%';
+    *out++ = kDigits[byte >> 4];
+    *out++ = kDigits[byte & 15];
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string EncodeForSubject(std::string_view text) {
+  std::string encoded(text.size() * kMostEncodedBytes, '\0');
+  encoded.resize(static_cast<std::size_t>(Encode(text, encoded.data()) - encoded.data()));
+  return encoded;
+}
+
+void SubjectWriter::Begin() noexcept {
+  used_ = 0;
+  any_parts_ = false;
+  flushed_.reset();
+}
+
+void SubjectWriter::Add(std::string_view name, std::string_view value) noexcept {
+  StartPart();
+  AppendEncoded(name);
+  AppendByte('=');
+  AppendEncoded(value);
+}
+
+void SubjectWriter::AddHashed(std::string_view name, std::string_view hex) noexcept {
+  StartPart();
+  AppendEncoded(name);
+  AppendByte('~');
+  AppendByte('=');
+  AppendEncoded(hex);
+}
+
+void SubjectWriter::AddEncodedName(std::string_view encoded_name, std::string_view value) noexcept {
+  StartPart();
+  Append(encoded_name);
+  AppendByte('=');
+  AppendEncoded(value);
+}
+
+void SubjectWriter::AddHashedEncodedName(std::string_view encoded_name,
+                                         std::string_view hex) noexcept {
+  StartPart();
+  Append(encoded_name);
+  AppendByte('~');
+  AppendByte('=');
+  AppendEncoded(hex);
+}
+
+std::string_view SubjectWriter::Finish() noexcept {
+  if (!any_parts_) return kGlobalSubject;
+  if (!flushed_ && used_ <= kMostSubjectBytes) return {buffer_.data(), used_};
+  Flush();
+  Hex128Digits hex;
+  WriteHex128(flushed_->Finish(), hex);
+  buffer_[0] = '~';
+  std::ranges::copy(hex, buffer_.begin() + 1);
+  return {buffer_.data(), 1 + hex.size()};
+}
+
+void SubjectWriter::StartPart() noexcept {
+  if (std::exchange(any_parts_, true)) AppendByte('&');
+}
+
+void SubjectWriter::AppendByte(char c) noexcept {
+  if (used_ == kBufferBytes) Flush();
+  buffer_[used_++] = c;
+}
+
+void SubjectWriter::Append(std::string_view plain) noexcept {
+  while (true) {
+    const std::size_t fits = std::min(plain.size(), kBufferBytes - used_);
+    used_ += plain.copy(buffer_.data() + used_, fits);
+    if (fits == plain.size()) return;
+    plain.remove_prefix(fits);
+    Flush();
+  }
+}
+
+void SubjectWriter::AppendEncoded(std::string_view text) noexcept {
+  while (true) {
+    const std::size_t fits = std::min(text.size(), (kBufferBytes - used_) / kMostEncodedBytes);
+    char* out = buffer_.data() + used_;
+    used_ += static_cast<std::size_t>(Encode(text.substr(0, fits), out) - out);
+    if (fits == text.size()) return;
+    text.remove_prefix(fits);
+    // What is left of the buffer may do for one byte only, and then for none.
+    if (kBufferBytes - used_ < kBufferBytes / 2) Flush();
+  }
+}
+
+void SubjectWriter::Flush() noexcept {
+  if (!flushed_) flushed_.emplace();
+  flushed_->Update({buffer_.data(), used_});
+  used_ = 0;
+}
+
+}  // namespace weir
