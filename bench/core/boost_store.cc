@@ -23,7 +23,7 @@ BoostStore<By>::BoostStore(const Limit& limit, std::size_t expected_keys)
 }
 
 template <typename By>
-BucketVerdict BoostStore<By>::Judge(const HashedKey& key, const Request& request,
+BucketVerdict BoostStore<By>::Judge(const HashedKey& key, const StepRequest& request,
                                     Ticks now) noexcept {
   Shard& shard = ShardOf(key.hash);
   const std::scoped_lock lock(shard.lock);
@@ -43,7 +43,8 @@ BucketVerdict BoostStore<By>::Judge(const HashedKey& key, const Request& request
 }
 
 template <typename By>
-Decision BoostStore<By>::Decide(const HashedKey& key, const Request& request, Ticks now) noexcept {
+Decision BoostStore<By>::Decide(const HashedKey& key, const StepRequest& request,
+                                Ticks now) noexcept {
   const BucketVerdict verdict = Judge(key, request, now);
   return DescribeBucket(limit_, name_, request, verdict, limit_.burst_tolerance());
 }

@@ -109,8 +109,8 @@ class BoostStore {
   static constexpr int kShardBit = 29;
 
   Shard& ShardOf(std::uint64_t hash) noexcept { return shards_[hash >> kShardBit & (kShards - 1)]; }
-  BucketVerdict Judge(const HashedKey& key, const Request& request, Ticks now) noexcept;
-  Decision Decide(const HashedKey& key, const Request& request, Ticks now) noexcept;
+  BucketVerdict Judge(const HashedKey& key, const StepRequest& request, Ticks now) noexcept;
+  Decision Decide(const HashedKey& key, const StepRequest& request, Ticks now) noexcept;
 
   const Limit limit_;
   const std::string name_;

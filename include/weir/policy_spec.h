@@ -92,9 +92,9 @@ using KeySpec = std::vector<KeyPart>;
 
 // What to do with a request that lacks a part of the key.
 enum class Unidentified : std::uint8_t {
-  kShared,  // All of them are counted together.
-  kDeny,    // They are refused.
-  kSkip,    // The rule does not apply to them.
+  kShare,     // All of them are counted together.
+  kDeny,      // They are refused.
+  kSkipRule,  // The rule does not apply to them.
 };
 
 // --- How much ---
@@ -105,8 +105,8 @@ struct CostSpec {
   std::string attribute{};
   bool from_anyone = false;   // Believe it whoever says so, not only those who are trusted.
   std::int64_t fallback = 1;  // `default`: when it is absent, no number, or not believed.
-  std::int64_t min = 1;
-  std::int64_t max = 1;
+  std::int64_t min = 1;       // What is stated below or above these counts as these.
+  std::int64_t max = kMaxCount;
 
   friend bool operator==(const CostSpec&, const CostSpec&) = default;
 };
@@ -150,9 +150,9 @@ struct RuleSpec {
   std::string name;  // Letters, digits, `.`, `_` and `-`. The counts of a rule go by its name.
   Match match{};
   KeySpec key{};
-  std::string limit{};  // "200/min burst 50".
-  std::string
-      tier_limit{};  // `limit: {tier: NAME}`: the limit that the request's tier has under it.
+  std::string limit{};  // "200/min burst 50"; or
+  // `limit: { tier: NAME }`: what the tier of the request has under that name.
+  std::string tier_limit{};
 
   // How the limit counts: as in LimitSpec.
   Algorithm algorithm = Algorithm::kTokenBucket;
@@ -169,8 +169,9 @@ struct RuleSpec {
   // Enforce for this share of keys, always the same ones on every node, and shadow for the rest.
   double enforce_percent = 100;
   std::string message{};  // For those who are denied.
-  Unidentified unidentified = Unidentified::kShared;
-  std::optional<FailureMode> on_store_failure{};  // The policy's if not set.
+  // The policy's if not set.
+  std::optional<Unidentified> unidentified{};
+  std::optional<FailureMode> on_store_failure{};
   std::optional<BlockSpec> block{};
   std::vector<OverrideSpec> overrides{};
   std::vector<std::string> override_files{};  // CSV or JSON lines, beside the policy file.
@@ -262,6 +263,7 @@ struct PolicySpec {
 
   std::vector<HeaderFamily> headers = {HeaderFamily::kXRateLimit, HeaderFamily::kRateLimit};
   ResetStyle reset = ResetStyle::kEpoch;
+  Unidentified unidentified = Unidentified::kShare;
   FailureMode on_store_failure = FailureMode::kStatic;
   int fleet_size = 0;  // How many processes share the store. 0: counted by heartbeats.
   Duration max_wait = std::chrono::seconds(60);

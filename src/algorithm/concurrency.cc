@@ -4,9 +4,9 @@
 
 namespace weir {
 
-LogStep StepConcurrency(const Limit& limit, EventLog& log, const Request& request,
+LogStep StepConcurrency(const Limit& limit, EventLog& log, const StepRequest& request,
                         const Instant& at, Effect effect) noexcept {
-  Request ending = request;
+  StepRequest ending = request;
   if (request.verb == Verb::kSettle) ending.cost = 0;
   LogStep step = StepLog(limit, ToTicks(limit.spec().lease), log, ending, at.now, effect);
   step.decision.cost = request.cost;

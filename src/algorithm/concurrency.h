@@ -13,7 +13,7 @@
 
 namespace weir {
 
-LogStep StepConcurrency(const Limit& limit, EventLog& log, const Request& request,
+LogStep StepConcurrency(const Limit& limit, EventLog& log, const StepRequest& request,
                         const Instant& at, Effect effect) noexcept;
 
 }  // namespace weir

@@ -46,7 +46,7 @@ FixedWindowState Roll(const FixedWindowState& state, const Frame& frame) noexcep
 }
 
 std::int64_t CountAfter(const Limit& limit, const FixedWindowState& state,
-                        const Request& request) noexcept {
+                        const StepRequest& request) noexcept {
   const std::int64_t most = MostCounted(limit);
   switch (request.verb) {
     case Verb::kCheck:
@@ -79,7 +79,7 @@ Ticks EpochWindowEnd(std::int64_t window, const Instant& at) noexcept {
 }
 
 Step<FixedWindowState> StepFixedWindow(const Limit& limit, const FixedWindowState& state,
-                                       const Request& request, const Instant& at) noexcept {
+                                       const StepRequest& request, const Instant& at) noexcept {
   const Frame frame = FrameAt(limit, at);
   const FixedWindowState rolled = Roll(state, frame);
   const CountedVerdict verdict = JudgeCount(limit, rolled.count, request);

@@ -27,7 +27,7 @@ struct FixedWindowState {
 };
 
 Step<FixedWindowState> StepFixedWindow(const Limit& limit, const FixedWindowState& state,
-                                       const Request& request, const Instant& at) noexcept;
+                                       const StepRequest& request, const Instant& at) noexcept;
 
 FixedWindowState CarryFixedWindow(const Limit& from, const Limit& to,
                                   const FixedWindowState& state) noexcept;

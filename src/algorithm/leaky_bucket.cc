@@ -2,7 +2,7 @@
 
 namespace weir {
 
-BucketVerdict JudgeLeakyQueue(const Limit& limit, BucketState state, const Request& request,
+BucketVerdict JudgeLeakyQueue(const Limit& limit, BucketState state, const StepRequest& request,
                               Ticks now) noexcept {
   const std::int64_t level = TimeToFull(limit, state, now);
   const std::int64_t wanted = AskedCost(request);
@@ -15,7 +15,7 @@ BucketVerdict JudgeLeakyQueue(const Limit& limit, BucketState state, const Reque
   return {Reason::kOk, Takes(request) ? level_after : level, level};
 }
 
-Step<BucketState> StepLeakyQueue(const Limit& limit, BucketState state, const Request& request,
+Step<BucketState> StepLeakyQueue(const Limit& limit, BucketState state, const StepRequest& request,
                                  Ticks now) noexcept {
   if (request.verb != Verb::kCheck && request.verb != Verb::kPeek) {
     return ManageBucket(limit, state, request, now, QueueRoom(limit));

@@ -15,7 +15,7 @@
 namespace weir {
 
 // kCheck and kPeek. A caller who names a wait is served only if its delay is no longer than that.
-BucketVerdict JudgeLeakyQueue(const Limit& limit, BucketState state, const Request& request,
+BucketVerdict JudgeLeakyQueue(const Limit& limit, BucketState state, const StepRequest& request,
                               Ticks now) noexcept;
 
 // What a queue holds when empty, in ticks.
@@ -24,7 +24,7 @@ inline std::int64_t QueueRoom(const Limit& limit) noexcept {
 }
 
 // All verbs.
-Step<BucketState> StepLeakyQueue(const Limit& limit, BucketState state, const Request& request,
+Step<BucketState> StepLeakyQueue(const Limit& limit, BucketState state, const StepRequest& request,
                                  Ticks now) noexcept;
 
 }  // namespace weir

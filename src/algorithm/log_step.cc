@@ -65,7 +65,7 @@ void TakeFrom(EventLog& log, Ticks receipt, std::int64_t cost) noexcept {
   }
 }
 
-void Apply(const Limit& limit, EventLog& log, const Request& request, Ticks now) noexcept {
+void Apply(const Limit& limit, EventLog& log, const StepRequest& request, Ticks now) noexcept {
   switch (request.verb) {
     case Verb::kCheck:
     case Verb::kPenalize:
@@ -91,7 +91,7 @@ void Apply(const Limit& limit, EventLog& log, const Request& request, Ticks now)
 }
 
 // Letting through what cannot be remembered would break the promise.
-LogStep NoMemory(const Limit& limit, Ticks lifetime, EventLog& log, const Request& request,
+LogStep NoMemory(const Limit& limit, Ticks lifetime, EventLog& log, const StepRequest& request,
                  Ticks now) noexcept {
   LogStep step;
   step.decision =
@@ -106,7 +106,7 @@ LogStep NoMemory(const Limit& limit, Ticks lifetime, EventLog& log, const Reques
 
 }  // namespace
 
-LogStep StepLog(const Limit& limit, Ticks lifetime, EventLog& log, const Request& request,
+LogStep StepLog(const Limit& limit, Ticks lifetime, EventLog& log, const StepRequest& request,
                 Ticks now, Effect effect) noexcept {
   Expire(log, lifetime, now);
   const std::int64_t used = log.total();

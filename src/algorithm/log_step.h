@@ -5,7 +5,7 @@
 
 namespace weir {
 
-LogStep StepLog(const Limit& limit, Ticks lifetime, EventLog& log, const Request& request,
+LogStep StepLog(const Limit& limit, Ticks lifetime, EventLog& log, const StepRequest& request,
                 Ticks now, Effect effect) noexcept;
 
 }  // namespace weir

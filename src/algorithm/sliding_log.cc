@@ -6,8 +6,8 @@
 
 namespace weir {
 
-LogStep StepSlidingLog(const Limit& limit, EventLog& log, const Request& request, const Instant& at,
-                       Effect effect) noexcept {
+LogStep StepSlidingLog(const Limit& limit, EventLog& log, const StepRequest& request,
+                       const Instant& at, Effect effect) noexcept {
   return StepLog(limit, Ticks(limit.window()), log, request, at.now, effect);
 }
 

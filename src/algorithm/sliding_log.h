@@ -25,8 +25,8 @@ struct LogStep {
   Ticks fresh_at{0};
 };
 
-LogStep StepSlidingLog(const Limit& limit, EventLog& log, const Request& request, const Instant& at,
-                       Effect effect) noexcept;
+LogStep StepSlidingLog(const Limit& limit, EventLog& log, const StepRequest& request,
+                       const Instant& at, Effect effect) noexcept;
 
 void CarrySlidingLog(const Limit& from, const Limit& to, EventLog& log) noexcept;
 

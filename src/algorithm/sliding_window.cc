@@ -70,7 +70,7 @@ void TakeBack(std::int64_t& count, std::int64_t& cost) noexcept {
 }
 
 SlidingWindowState After(const Limit& limit, SlidingWindowState state, std::int64_t used,
-                         const Request& request) noexcept {
+                         const StepRequest& request) noexcept {
   const auto add = [&](std::int64_t cost) {
     state.current += AddUpTo(used, cost, MostCounted(limit)) - used;
   };
@@ -114,7 +114,7 @@ Duration ResetAfter(const Limit& limit, const SlidingWindowState& state, Ticks n
 }  // namespace
 
 Step<SlidingWindowState> StepSlidingWindow(const Limit& limit, const SlidingWindowState& state,
-                                           const Request& request, const Instant& at) noexcept {
+                                           const StepRequest& request, const Instant& at) noexcept {
   const SlidingWindowState rolled = Roll(limit, state, at);
   const std::int64_t used = Estimate(limit, rolled, at.now);
   const CountedVerdict verdict = JudgeCount(limit, used, request);

@@ -20,7 +20,7 @@ struct SlidingWindowState {
 };
 
 Step<SlidingWindowState> StepSlidingWindow(const Limit& limit, const SlidingWindowState& state,
-                                           const Request& request, const Instant& at) noexcept;
+                                           const StepRequest& request, const Instant& at) noexcept;
 
 SlidingWindowState CarrySlidingWindow(const Limit& from, const Limit& to,
                                       const SlidingWindowState& state) noexcept;

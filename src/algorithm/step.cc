@@ -16,7 +16,8 @@ std::int64_t InProportion(std::int64_t count, const Limit& from, const Limit& to
   return static_cast<std::int64_t>((product + divisor - 1) / divisor);
 }
 
-CountedVerdict JudgeCount(const Limit& limit, std::int64_t used, const Request& request) noexcept {
+CountedVerdict JudgeCount(const Limit& limit, std::int64_t used,
+                          const StepRequest& request) noexcept {
   const bool manages = request.verb != Verb::kCheck && request.verb != Verb::kPeek;
   if (manages) return {.allowed = true, .never_fits = false};
   // An overdraft asks only whether anything is left.
@@ -25,7 +26,7 @@ CountedVerdict JudgeCount(const Limit& limit, std::int64_t used, const Request& 
   return {.allowed = used <= limit.capacity() - wanted, .never_fits = false};
 }
 
-Decision DescribeCount(const Limit& limit, std::int64_t used, const Request& request,
+Decision DescribeCount(const Limit& limit, std::int64_t used, const StepRequest& request,
                        CountedVerdict verdict) noexcept {
   Decision decision;
   decision.allowed = verdict.allowed;

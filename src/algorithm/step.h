@@ -24,7 +24,7 @@ enum class Verb : std::uint8_t {
   kUnbook,    // Give a booked wait back, but only if nobody has booked behind it.
 };
 
-struct Request {
+struct StepRequest {
   Verb verb = Verb::kCheck;
   std::int64_t cost = 1;  // At least 0.
   Ticks wait{0};          // kCheck, kPeek: how long the caller is ready to wait.
@@ -43,21 +43,21 @@ struct Step {
 };
 
 // What a request for nothing asks about, and what it takes.
-inline std::int64_t AskedCost(const Request& request) noexcept {
+inline std::int64_t AskedCost(const StepRequest& request) noexcept {
   return request.cost == 0 ? 1 : request.cost;
 }
-inline bool Takes(const Request& request) noexcept {
+inline bool Takes(const StepRequest& request) noexcept {
   return request.verb == Verb::kCheck && request.cost != 0;
 }
 
 // Whether a request that is allowed may leave the state other than it was.
-inline bool Changes(const Request& request) noexcept {
+inline bool Changes(const StepRequest& request) noexcept {
   return request.verb != Verb::kPeek && (request.verb != Verb::kCheck || request.cost != 0);
 }
 
 // Whether a request that is allowed may leave more than there was. Any other leaves a fresh key
 // fresh.
-inline bool Adds(const Request& request) noexcept {
+inline bool Adds(const StepRequest& request) noexcept {
   const bool settles = request.verb == Verb::kSettle || request.verb == Verb::kUnbook;
   if (settles) return request.cost > request.reserved;
   return Takes(request) || (request.verb == Verb::kPenalize && request.cost != 0);
@@ -79,10 +79,11 @@ struct CountedVerdict {
   bool allowed;
   bool never_fits;
 };
-CountedVerdict JudgeCount(const Limit& limit, std::int64_t used, const Request& request) noexcept;
+CountedVerdict JudgeCount(const Limit& limit, std::int64_t used,
+                          const StepRequest& request) noexcept;
 
 // A decision but for its times.
-Decision DescribeCount(const Limit& limit, std::int64_t used, const Request& request,
+Decision DescribeCount(const Limit& limit, std::int64_t used, const StepRequest& request,
                        CountedVerdict verdict) noexcept;
 
 }  // namespace weir

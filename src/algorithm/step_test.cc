@@ -46,21 +46,21 @@ TEST(InProportion, HoldsAtTheLargestCounts) {
   EXPECT_EQ(InProportion(1, Window(1), Window(kMaxCount)), kMaxCount);
 }
 
-TEST(Request, ForNothingAsksForOneAndTakesNothing) {
-  const Request nothing{.cost = 0};
+TEST(StepRequest, ForNothingAsksForOneAndTakesNothing) {
+  const StepRequest nothing{.cost = 0};
   EXPECT_EQ(AskedCost(nothing), 1);
   EXPECT_FALSE(Takes(nothing));
   EXPECT_FALSE(Changes(nothing));
   EXPECT_EQ(AskedCost({.cost = 7}), 7);
 }
 
-TEST(Request, TakesOnlyIfItIsACheck) {
+TEST(StepRequest, TakesOnlyIfItIsACheck) {
   EXPECT_TRUE(Takes({.verb = Verb::kCheck}));
   EXPECT_FALSE(Takes({.verb = Verb::kPeek}));
   EXPECT_FALSE(Takes({.verb = Verb::kPenalize}));
 }
 
-TEST(Request, ChangesNothingIfItIsAPeek) {
+TEST(StepRequest, ChangesNothingIfItIsAPeek) {
   EXPECT_FALSE(Changes({.verb = Verb::kPeek}));
   EXPECT_TRUE(Changes({.verb = Verb::kCheck}));
   EXPECT_TRUE(Changes({.verb = Verb::kSettle, .cost = 0}));
@@ -92,7 +92,7 @@ TEST(JudgeCount, AllowsEverythingThatIsNotAQuestion) {
 }
 
 TEST(DescribeCount, NeverShowsLessThanNothing) {
-  const Request request{.cost = 3};
+  const StepRequest request{.cost = 3};
   const Decision denial =
       DescribeCount(Window(10), 15, request, {.allowed = false, .never_fits = false});
   EXPECT_EQ(denial.reason, Reason::kLimited);

@@ -64,7 +64,7 @@ Ticks FitsAt(const Limit& limit, const StrictWindowState& state, std::int64_t wa
   return at;
 }
 
-void After(const Limit& limit, StrictWindowState& state, const Request& request) noexcept {
+void After(const Limit& limit, StrictWindowState& state, const StepRequest& request) noexcept {
   const auto counts = Counts(limit, state);
   const auto add = [&](std::int64_t cost) {
     const std::int64_t used = Sum(limit, state);
@@ -118,7 +118,7 @@ Ticks FreshAt(const Limit& limit, const StrictWindowState& state) noexcept {
 }
 
 Step<StrictWindowState> StepStrictWindow(const Limit& limit, const StrictWindowState& state,
-                                         const Request& request, const Instant& at) noexcept {
+                                         const StepRequest& request, const Instant& at) noexcept {
   Step<StrictWindowState> step;
   step.next = Roll(limit, state, at);
   const std::int64_t used = Sum(limit, step.next);

@@ -25,7 +25,7 @@ inline std::size_t CountedSubWindows(const Limit& limit) noexcept {
 }
 
 Step<StrictWindowState> StepStrictWindow(const Limit& limit, const StrictWindowState& state,
-                                         const Request& request, const Instant& at) noexcept;
+                                         const StepRequest& request, const Instant& at) noexcept;
 
 StrictWindowState CarryStrictWindow(const Limit& from, const Limit& to,
                                     const StrictWindowState& state) noexcept;

@@ -10,7 +10,7 @@ std::int64_t LeftOf(Ticks receipt, Ticks now) noexcept {
 }
 
 std::int64_t LevelAfter(const Limit& limit, std::int64_t level, BucketState state,
-                        const Request& request, Ticks now) noexcept {
+                        const StepRequest& request, Ticks now) noexcept {
   const std::int64_t most_debt = 2 * limit.burst_tolerance();
   const auto indebted = [&](std::int64_t cost) {
     return std::max(level, std::min(most_debt, level + TimeFor(limit, cost, most_debt)));
@@ -36,7 +36,7 @@ std::int64_t LevelAfter(const Limit& limit, std::int64_t level, BucketState stat
 
 }  // namespace
 
-Step<BucketState> ManageBucket(const Limit& limit, BucketState state, const Request& request,
+Step<BucketState> ManageBucket(const Limit& limit, BucketState state, const StepRequest& request,
                                Ticks now, std::int64_t room) noexcept {
   const std::int64_t level = TimeToFull(limit, state, now);
   const BucketVerdict verdict{Reason::kOk, LevelAfter(limit, level, state, request, now), 0};
@@ -52,8 +52,8 @@ Step<BucketState> ManageBucket(const Limit& limit, BucketState state, const Requ
   return step;
 }
 
-Step<BucketState> StepOf(const Limit& limit, BucketState state, const Request& request, Ticks now,
-                         const BucketVerdict& verdict, std::int64_t room) noexcept {
+Step<BucketState> StepOf(const Limit& limit, BucketState state, const StepRequest& request,
+                         Ticks now, const BucketVerdict& verdict, std::int64_t room) noexcept {
   Step<BucketState> step;
   step.next = StateAfter(verdict, state, request, now);
   step.decision = DescribeBucket(limit, /*rule=*/{}, request, verdict, room);
@@ -65,7 +65,7 @@ Step<BucketState> StepOf(const Limit& limit, BucketState state, const Request& r
   return step;
 }
 
-Step<BucketState> StepTokenBucket(const Limit& limit, BucketState state, const Request& request,
+Step<BucketState> StepTokenBucket(const Limit& limit, BucketState state, const StepRequest& request,
                                   Ticks now) noexcept {
   const std::int64_t room = limit.burst_tolerance();
   if (request.verb != Verb::kCheck && request.verb != Verb::kPeek) {

@@ -57,8 +57,8 @@ struct BucketVerdict {
   std::int64_t wait;   // How long until it goes ahead (kOk) or would pass (kLimited).
 };
 
-inline BucketVerdict JudgeTokenBucket(const Limit& limit, BucketState state, const Request& request,
-                                      Ticks now) noexcept {
+inline BucketVerdict JudgeTokenBucket(const Limit& limit, BucketState state,
+                                      const StepRequest& request, Ticks now) noexcept {
   const std::int64_t tolerance = limit.burst_tolerance();
   const std::int64_t level = TimeToFull(limit, state, now);
   const bool overdraft = limit.spec().overdraft;
@@ -82,15 +82,16 @@ inline BucketVerdict JudgeTokenBucket(const Limit& limit, BucketState state, con
 // The state after a verdict. A denial and a mere question leave it alone but for clock damage: that
 // they mend, or a key that is asked for all the time would never begin to drain.
 inline BucketState StateAfter(const BucketVerdict& verdict, BucketState state,
-                              const Request& request, Ticks now) noexcept {
+                              const StepRequest& request, Ticks now) noexcept {
   const Ticks arrival = now + Ticks(verdict.level);
   if (verdict.reason == Reason::kOk && Takes(request)) return {.theoretical_arrival = arrival};
   return {.theoretical_arrival = std::min(state.theoretical_arrival, arrival)};
 }
 
 // The decision on a bucket that holds `room` when fresh: the tolerance, and one more for a queue.
-inline Decision DescribeBucket(const Limit& limit, std::string_view rule, const Request& request,
-                               const BucketVerdict& verdict, std::int64_t room) noexcept {
+inline Decision DescribeBucket(const Limit& limit, std::string_view rule,
+                               const StepRequest& request, const BucketVerdict& verdict,
+                               std::int64_t room) noexcept {
   const bool allowed = verdict.reason == Reason::kOk;
   const Duration wait =
       verdict.reason == Reason::kNeverFits ? kNever : ToDuration(Ticks(verdict.wait));
@@ -146,16 +147,16 @@ inline Decision DescribeOneUnit(const Limit& limit, std::string_view rule, OneUn
 
 // kRefund, kPenalize, kReset, kSettle and kUnbook; the same for both kinds of bucket but for the
 // room it describes.
-Step<BucketState> ManageBucket(const Limit& limit, BucketState state, const Request& request,
+Step<BucketState> ManageBucket(const Limit& limit, BucketState state, const StepRequest& request,
                                Ticks now, std::int64_t room) noexcept;
 
 // All verbs.
-Step<BucketState> StepTokenBucket(const Limit& limit, BucketState state, const Request& request,
+Step<BucketState> StepTokenBucket(const Limit& limit, BucketState state, const StepRequest& request,
                                   Ticks now) noexcept;
 
 // The step that goes with a verdict, for both kinds of bucket.
-Step<BucketState> StepOf(const Limit& limit, BucketState state, const Request& request, Ticks now,
-                         const BucketVerdict& verdict, std::int64_t room) noexcept;
+Step<BucketState> StepOf(const Limit& limit, BucketState state, const StepRequest& request,
+                         Ticks now, const BucketVerdict& verdict, std::int64_t room) noexcept;
 
 // The state under `to` of a key that `from` counted until now: its time to full, clamped to the
 // new capacity. Where the period stays, that is what was used, in proportion.

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,14 +12,21 @@
 
 namespace weir {
 
-// IPv4 or IPv6. An IPv4 address that was written as IPv6 (::ffff:192.0.2.1) is an IPv4 one.
+// IPv4 or IPv6. An IPv4 address that was written as IPv6 (::ffff:192.0.2.1) is an IPv4 one,
+// because a socket for both kinds shows IPv4 peers that way. 0.0.0.0 if nothing else is said.
 class IpAddress {
  public:
-  // 192.0.2.1, 2001:db8::1. Nothing else: no port, no brackets, no zone, no blanks, no leading
-  // zeros in IPv4.
+  IpAddress() = default;
+  // In network order.
+  static IpAddress FromV4(const std::array<std::uint8_t, 4>& bytes) noexcept;
+  static IpAddress FromV6(const std::array<std::uint8_t, 16>& bytes) noexcept;
+
+  // 192.0.2.1, 2001:db8::1 and whatever else RFC 4291 has, ::192.0.2.1 included. Nothing else: no
+  // port, no brackets, no zone, no blanks, no leading zeros in IPv4.
   static std::optional<IpAddress> Parse(std::string_view text) noexcept;
-  // What proxies write into forwarding headers: also with a port (192.0.2.1:80, [2001:db8::1]:80),
-  // in brackets, with a zone (%eth0, which is dropped) and blanks around it.
+  // What proxies write into forwarding headers: also with a port (192.0.2.1:80, [2001:db8::1]:80)
+  // or a name in its place (:_web), IPv6 in brackets or with a zone (%eth0, which is dropped), and
+  // blanks around it.
   static std::optional<IpAddress> ParseForwarded(std::string_view text) noexcept;
 
   bool is_v4() const noexcept { return v4_; }
@@ -25,7 +34,7 @@ class IpAddress {
   // Network order; IPv4 in the first four, the rest zero.
   const std::array<std::uint8_t, 16>& bytes() const noexcept { return bytes_; }
 
-  // All but the first so many bits set to zero.
+  // All but the first so many bits set to zero. Less than none is none, more than all is all.
   IpAddress Masked(int prefix) const noexcept;
 
   // As RFC 5952 has it, into `buffer`; the part that was used.
@@ -47,10 +56,11 @@ struct IpRange {
   int prefix = 0;
 
   // 10.0.0.0/8, 2001:db8::/32, or a single address. Bits behind the prefix must be zero, because
-  // they tell that something else was meant. ::ffff:10.0.0.0/104 is 10.0.0.0/8.
+  // they tell that something else was meant. ::ffff:10.0.0.0/104 is 10.0.0.0/8; ::/0 is all of
+  // IPv6 and nothing of IPv4.
   static std::optional<IpRange> Parse(std::string_view text) noexcept;
   bool Contains(const IpAddress& address) const noexcept;
-  std::string ToString() const;
+  std::string ToString() const;  // As Parse reads it; a single address without its prefix.
 
   friend bool operator==(const IpRange&, const IpRange&) = default;
 };

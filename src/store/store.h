@@ -105,6 +105,9 @@ class Store {
   virtual void Submit(std::span<Group> groups, Now now, Completion& completion) noexcept = 0;
 };
 
+// Decides one group of a store that completes before it returns.
+void SubmitOne(Store& store, Group& group, Now now) noexcept;
+
 // The decision that speaks for several: the denial with the longest wait, or, when all are
 // allowed, the one nearest to exhaustion. Shadow charges have no say.
 Decision Combine(std::span<const Charge> charges, std::span<const Decision> decisions) noexcept;

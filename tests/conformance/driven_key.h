@@ -56,7 +56,7 @@ class DrivenKey {
                .receipt = receipt.at});
   }
 
-  Decision Do(const Request& request) {
+  Decision Do(const StepRequest& request) {
     const Instant at = timeline_.At(now_);
     switch (limit_.algorithm()) {
       case Algorithm::kTokenBucket:
@@ -79,7 +79,7 @@ class DrivenKey {
   }
 
   // Logs only.
-  LogStep LogStepNow(const Request& request, Effect effect) {
+  LogStep LogStepNow(const StepRequest& request, Effect effect) {
     const auto step =
         limit_.algorithm() == Algorithm::kConcurrency ? StepConcurrency : StepSlidingLog;
     return step(limit_, log, request, timeline_.At(now_), effect);

@@ -41,7 +41,8 @@ std::string Text(Ticks ticks) { return Text(ticks.count()); }
 
 Decision PureSubject::Do(const Action& action, Now now) {
   key_.SetNow(now);
-  Request request{.verb = StepVerb(action.verb), .cost = action.cost, .wait = ToTicks(action.wait)};
+  StepRequest request{
+      .verb = StepVerb(action.verb), .cost = action.cost, .wait = ToTicks(action.wait)};
   if (action.of >= 0) {
     const DrivenKey::Receipt& receipt = receipts_.at(action.of);
     request.reserved = receipt.charged;

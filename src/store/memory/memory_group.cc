@@ -49,7 +49,7 @@ class MemoryStore::LockedGroup {
     explicit Entry(const Key& its_key) noexcept : key(its_key) {}
 
     Key key;
-    Request request;
+    StepRequest request;
     std::int64_t times = 1;    // How many charges it stands for.
     SlotHead* slot = nullptr;  // None before it is locked, and if the key needs no place.
     std::uint64_t word = 0;
@@ -153,7 +153,7 @@ bool MemoryStore::LockedGroup::SomeDeny() noexcept {
   for (Entry& entry : entries_) {
     const Verb verb = entry.request.verb;
     const bool asks = verb == Verb::kCheck || verb == Verb::kPeek;
-    Request request = entry.request;
+    StepRequest request = entry.request;
     if (!asks) request.cost = 0;
     Decision& decision = entry.taken.decision;
     decision = store_.Look(LimitOf(entry), group_.charges[entry.key.charge].hash, request, at_,
@@ -191,7 +191,7 @@ void MemoryStore::LockedGroup::ShowUntaken() noexcept {
   for (Entry& entry : entries_) {
     if (!entry.taken.decision.allowed) continue;  // Says how things are already.
     const Taken told = std::exchange(entry.taken, {});
-    const Request request = std::exchange(entry.request, {.verb = Verb::kPeek, .cost = 0});
+    const StepRequest request = std::exchange(entry.request, {.verb = Verb::kPeek, .cost = 0});
     Do(entry, Effect::kDecideOnly);
     const Decision seen = std::exchange(entry.taken, told).decision;
     entry.request = request;
@@ -338,12 +338,12 @@ const LimitInForce* MemoryStore::InForce(const Reserved& reserved,
   return sharing;
 }
 
-Request MemoryStore::SettlementOf(const Reserved& reserved, const Limit& limit,
-                                  std::int64_t cost) noexcept {
-  Request request{.verb = Verb::kSettle,
-                  .cost = cost * reserved.times,
-                  .reserved = reserved.cost,
-                  .receipt = reserved.receipt};
+StepRequest MemoryStore::SettlementOf(const Reserved& reserved, const Limit& limit,
+                                      std::int64_t cost) noexcept {
+  StepRequest request{.verb = Verb::kSettle,
+                      .cost = cost * reserved.times,
+                      .reserved = reserved.cost,
+                      .receipt = reserved.receipt};
   const Limit& before = *reserved.limit;
   const bool scaled = before.state_salt() != limit.state_salt();
   if (scaled && request.cost < request.reserved) {

@@ -43,7 +43,7 @@ MemoryStore::MemoryStore(const MemoryStoreOptions& options, Now start)
       long_strict_(long_strict_budget_, {.first_lines = 16}),
       reservations_(options.max_reservations) {}
 
-Request MemoryStore::RequestOf(const Charge& charge) noexcept {
+StepRequest MemoryStore::RequestOf(const Charge& charge) noexcept {
   return {.verb = charge.verb,
           .cost = charge.cost,
           // Held within bounds first: in ticks there is less room than in nanoseconds.
@@ -80,7 +80,7 @@ MemoryStore::Room MemoryStore::RoomFor(const Limit& limit) noexcept {
 // A bucket's word after a check or a peek, and the verdict that led to it.
 template <bool kQueue>
 [[gnu::always_inline]] inline std::uint64_t MemoryStore::JudgeWord(
-    const Limit& limit, const Request& request, std::uint64_t word, Ticks now,
+    const Limit& limit, const StepRequest& request, std::uint64_t word, Ticks now,
     BucketVerdict& verdict) noexcept {
   const BucketState state{.theoretical_arrival = FreshAt(word)};
   verdict = kQueue ? JudgeLeakyQueue(limit, state, request, now)
@@ -99,7 +99,7 @@ template <bool kQueue>
 template <bool kQueue>
 Decision MemoryStore::CheckBucket(const Charge& charge, Ticks now) noexcept {
   const Limit& limit = *charge.limit;
-  const Request request = RequestOf(charge);
+  const StepRequest request = RequestOf(charge);
   BucketVerdict verdict{};
   buckets_.Update(FingerprintOf(charge.hash, limit), now, [&](std::uint64_t word) {
     return JudgeWord<kQueue>(limit, request, word, now, verdict);
@@ -108,7 +108,8 @@ Decision MemoryStore::CheckBucket(const Charge& charge, Ticks now) noexcept {
 }
 
 MemoryStore::Taken MemoryStore::ChargeBucket(const Limit& limit, std::uint64_t fingerprint,
-                                             const Request& request, const Instant& at) noexcept {
+                                             const StepRequest& request,
+                                             const Instant& at) noexcept {
   Step<BucketState> step;
   buckets_.Update(fingerprint, at.now, [&](std::uint64_t word) {
     step = StepBucket(limit, word, request, at.now);
@@ -118,7 +119,7 @@ MemoryStore::Taken MemoryStore::ChargeBucket(const Limit& limit, std::uint64_t f
   return {.decision = step.decision, .charged = step.charged, .receipt = step.receipt};
 }
 
-bool MemoryStore::NeedsPlace(const Limit& limit, const Request& request, Ticks now) noexcept {
+bool MemoryStore::NeedsPlace(const Limit& limit, const StepRequest& request, Ticks now) noexcept {
   const bool ends_lease =
       limit.algorithm() == Algorithm::kConcurrency && request.verb == Verb::kSettle;
   if (!Adds(request) || ends_lease) return false;
@@ -126,7 +127,7 @@ bool MemoryStore::NeedsPlace(const Limit& limit, const Request& request, Ticks n
   return JudgeCount(limit, 0, request).allowed;
 }
 
-MemoryStore::Taken MemoryStore::DecideAbsent(const Limit& limit, const Request& request,
+MemoryStore::Taken MemoryStore::DecideAbsent(const Limit& limit, const StepRequest& request,
                                              const Instant& at) noexcept {
   std::array<std::uint64_t, kMaxSubWindows + 2> blank{};
   PayloadState state(limit, events_, blank.data(), Ticks(0));
@@ -136,7 +137,7 @@ MemoryStore::Taken MemoryStore::DecideAbsent(const Limit& limit, const Request& 
 
 template <typename WideTable>
 MemoryStore::Taken MemoryStore::ChargeWide(WideTable& table, const Limit& limit,
-                                           std::uint64_t fingerprint, const Request& request,
+                                           std::uint64_t fingerprint, const StepRequest& request,
                                            const Instant& at) noexcept {
   const auto locked = LockFor(table, limit, fingerprint, request, at.now);
   if (!locked) return DecideAbsent(limit, request, at);
@@ -151,8 +152,8 @@ MemoryStore::Taken MemoryStore::ChargeWide(WideTable& table, const Limit& limit,
   return {.decision = step.decision, .charged = step.charged, .receipt = step.receipt};
 }
 
-MemoryStore::Taken MemoryStore::Take(const Limit& limit, std::uint64_t hash, const Request& request,
-                                     const Instant& at) noexcept {
+MemoryStore::Taken MemoryStore::Take(const Limit& limit, std::uint64_t hash,
+                                     const StepRequest& request, const Instant& at) noexcept {
   const std::uint64_t fingerprint = FingerprintOf(hash, limit);
   const Room room = RoomFor(limit);
   if (room == Room::kBuckets) [[likely]]
@@ -171,7 +172,7 @@ MemoryStore::Taken MemoryStore::Take(const Limit& limit, std::uint64_t hash, con
 
 // What a request would be told. Takes nothing, but a knock on a closed door is remembered, so that
 // the key does not give way to others.
-Decision MemoryStore::Look(const Limit& limit, std::uint64_t hash, Request request,
+Decision MemoryStore::Look(const Limit& limit, std::uint64_t hash, StepRequest request,
                            const Instant& at, Knock knock) noexcept {
   const std::uint64_t fingerprint = FingerprintOf(hash, limit);
   request.verb = Verb::kPeek;

@@ -112,11 +112,11 @@ class MemoryStore final : public Store {
   // How often a log that finds no memory makes others give theirs up before it says so.
   static constexpr int kReclaimTries = 4;
 
-  static Request RequestOf(const Charge& charge) noexcept;
+  static StepRequest RequestOf(const Charge& charge) noexcept;
   // `unlimited` and `deny` count nothing. Only who asks is denied: a reset has nothing to undo.
   static Decision DecideUncounted(const Charge& charge) noexcept;
   static Step<BucketState> StepBucket(const Limit& limit, std::uint64_t word,
-                                      const Request& request, Ticks now) noexcept {
+                                      const StepRequest& request, Ticks now) noexcept {
     const BucketState state{.theoretical_arrival = FreshAt(word)};
     if (limit.spec().queue) return StepLeakyQueue(limit, state, request, now);
     return StepTokenBucket(limit, state, request, now);
@@ -135,25 +135,25 @@ class MemoryStore final : public Store {
     const bool knocked = knock == Knock::kYes && decision.reason == Reason::kLimited;
     return marked | (knocked ? kDeniedBit : 0);
   }
-  static Knock KnockOf(const Request& request) noexcept {
+  static Knock KnockOf(const StepRequest& request) noexcept {
     return Takes(request) ? Knock::kYes : Knock::kNo;
   }
 
   // Whether the request may leave something under a key that is absent. If not, it is decided
   // without a place in the table: nobody should give way for nothing.
-  static bool NeedsPlace(const Limit& limit, const Request& request, Ticks now) noexcept;
+  static bool NeedsPlace(const Limit& limit, const StepRequest& request, Ticks now) noexcept;
   // Locks the key's slot; none if the key is absent and needs no place.
   template <typename AnyTable>
   static auto LockFor(AnyTable& table, const Limit& limit, std::uint64_t fingerprint,
-                      const Request& request, Ticks now) noexcept
+                      const StepRequest& request, Ticks now) noexcept
       -> std::optional<typename AnyTable::Locked> {
     if (NeedsPlace(limit, request, now)) return table.Lock(fingerprint, now);
     return table.LockIfPresent(fingerprint);
   }
   // For wide keys, of what needs no place or merely asks.
-  Taken DecideAbsent(const Limit& limit, const Request& request, const Instant& at) noexcept;
+  Taken DecideAbsent(const Limit& limit, const StepRequest& request, const Instant& at) noexcept;
 
-  Taken Take(const Limit& limit, std::uint64_t hash, const Request& request,
+  Taken Take(const Limit& limit, std::uint64_t hash, const StepRequest& request,
              const Instant& at) noexcept;
   Decision DecideSlowly(const Charge& charge, Now now) noexcept;
   Decision DecideOther(const Charge& charge, Now now, const Instant& at) noexcept;
@@ -162,16 +162,16 @@ class MemoryStore final : public Store {
     return kQueue ? QueueRoom(limit) : limit.burst_tolerance();
   }
   template <bool kQueue>
-  static std::uint64_t JudgeWord(const Limit& limit, const Request& request, std::uint64_t word,
+  static std::uint64_t JudgeWord(const Limit& limit, const StepRequest& request, std::uint64_t word,
                                  Ticks now, BucketVerdict& verdict) noexcept;
   template <bool kQueue>
   Decision CheckBucket(const Charge& charge, Ticks now) noexcept;
-  Taken ChargeBucket(const Limit& limit, std::uint64_t fingerprint, const Request& request,
+  Taken ChargeBucket(const Limit& limit, std::uint64_t fingerprint, const StepRequest& request,
                      const Instant& at) noexcept;
   template <typename WideTable>
   Taken ChargeWide(WideTable& table, const Limit& limit, std::uint64_t fingerprint,
-                   const Request& request, const Instant& at) noexcept;
-  Decision Look(const Limit& limit, std::uint64_t hash, Request request, const Instant& at,
+                   const StepRequest& request, const Instant& at) noexcept;
+  Decision Look(const Limit& limit, std::uint64_t hash, StepRequest request, const Instant& at,
                 Knock knock) noexcept;
   void Prefetch(const Charge& charge) noexcept;
 
@@ -190,8 +190,8 @@ class MemoryStore final : public Store {
   void SettleGroup(Group& group, Now now) noexcept;
   static const LimitInForce* InForce(const Reserved& reserved,
                                      std::span<const LimitInForce> in_force) noexcept;
-  static Request SettlementOf(const Reserved& reserved, const Limit& limit,
-                              std::int64_t cost) noexcept;
+  static StepRequest SettlementOf(const Reserved& reserved, const Limit& limit,
+                                  std::int64_t cost) noexcept;
 
   // Frees chunks for event logs by giving up other logs, the least harmful first.
   void ReclaimEvents(Ticks now) noexcept;

@@ -59,7 +59,7 @@ bool Mends(Ends before, const Step<State>& step) noexcept {
   return step.next.end < before || !step.decision.allowed;
 }
 
-Request AskedOnly(Request request) noexcept {
+StepRequest AskedOnly(StepRequest request) noexcept {
   request.verb = Verb::kPeek;
   return request;
 }
@@ -72,12 +72,13 @@ PayloadState::PayloadState(const Limit& limit, EventPool& pool, std::uint64_t* p
   if (KeepsLog(limit)) log_.emplace(pool, payload);
 }
 
-PayloadStep PayloadState::Do(const Request& request, const Instant& at, Effect effect) noexcept {
+PayloadStep PayloadState::Do(const StepRequest& request, const Instant& at,
+                             Effect effect) noexcept {
   if (log_) return DoLog(*log_, request, at, effect);
   if (limit_.algorithm() == Algorithm::kFixedWindow) {
     return DoWindow(
         ReadFixed(payload_, fresh_at_), request, effect,
-        [&](const auto& state, const Request& asked) {
+        [&](const auto& state, const StepRequest& asked) {
           return StepFixedWindow(limit_, state, asked, at);
         },
         [](const FixedWindowState& state) { return state.fresh_at; },
@@ -86,7 +87,7 @@ PayloadStep PayloadState::Do(const Request& request, const Instant& at, Effect e
   if (limit_.spec().strict) {
     return DoWindow(
         ReadStrict(limit_, payload_), request, effect,
-        [&](const auto& state, const Request& asked) {
+        [&](const auto& state, const StepRequest& asked) {
           return StepStrictWindow(limit_, state, asked, at);
         },
         [&](const StrictWindowState& state) { return FreshAt(limit_, state); },
@@ -94,7 +95,7 @@ PayloadStep PayloadState::Do(const Request& request, const Instant& at, Effect e
   }
   return DoWindow(
       ReadSliding(limit_, payload_, fresh_at_), request, effect,
-      [&](const auto& state, const Request& asked) {
+      [&](const auto& state, const StepRequest& asked) {
         return StepSlidingWindow(limit_, state, asked, at);
       },
       [&](const SlidingWindowState& state) { return state.end + Ticks(limit_.window()); },
@@ -102,7 +103,7 @@ PayloadStep PayloadState::Do(const Request& request, const Instant& at, Effect e
 }
 
 template <typename State, typename StepFunction, typename FreshFunction, typename WriteFunction>
-PayloadStep PayloadState::DoWindow(const State& state, const Request& request, Effect effect,
+PayloadStep PayloadState::DoWindow(const State& state, const StepRequest& request, Effect effect,
                                    StepFunction step_on, FreshFunction fresh_at,
                                    WriteFunction write) noexcept {
   const Step<State> step = step_on(state, request);
@@ -124,7 +125,7 @@ PayloadStep PayloadState::DoWindow(const State& state, const Request& request, E
   return report;
 }
 
-PayloadStep PayloadState::DoLog(ChunkedLog& log, const Request& request, const Instant& at,
+PayloadStep PayloadState::DoLog(ChunkedLog& log, const StepRequest& request, const Instant& at,
                                 Effect effect) noexcept {
   const LogStep step = limit_.algorithm() == Algorithm::kConcurrency
                            ? StepConcurrency(limit_, log, request, at, effect)

@@ -31,7 +31,7 @@ class PayloadState {
   PayloadState(const Limit& limit, EventPool& pool, std::uint64_t* payload,
                Ticks fresh_at) noexcept;
 
-  PayloadStep Do(const Request& request, const Instant& at, Effect effect) noexcept;
+  PayloadStep Do(const StepRequest& request, const Instant& at, Effect effect) noexcept;
 
   // Goes on under `to` with what was counted so far; returns the new fresh_at. Not for leases,
   // which count the same under any number of places.
@@ -45,9 +45,9 @@ class PayloadState {
   void MergeWindow(const PayloadState& late, const Instant& at) noexcept;
   void Blank() noexcept;
   template <typename State, typename StepFunction, typename FreshFunction, typename WriteFunction>
-  PayloadStep DoWindow(const State& state, const Request& request, Effect effect,
+  PayloadStep DoWindow(const State& state, const StepRequest& request, Effect effect,
                        StepFunction step_on, FreshFunction fresh_at, WriteFunction write) noexcept;
-  PayloadStep DoLog(ChunkedLog& log, const Request& request, const Instant& at,
+  PayloadStep DoLog(ChunkedLog& log, const StepRequest& request, const Instant& at,
                     Effect effect) noexcept;
 
   const Limit& limit_;

@@ -30,7 +30,7 @@ class Payload : public testing::TestWithParam<AlgorithmCase> {
  protected:
   const Limit& limit() const { return GetParam().limit; }
 
-  PayloadStep Do(const Request& request, Effect effect = Effect::kApply) {
+  PayloadStep Do(const StepRequest& request, Effect effect = Effect::kApply) {
     PayloadState state(limit(), pool_, payload_.data(), fresh_at_);
     const PayloadStep step = state.Do(request, timeline_.At(clock_.Read()), effect);
     const bool told = effect == Effect::kApply || !step.decision.allowed;
@@ -124,7 +124,7 @@ class PureState {
  public:
   explicit PureState(const Limit& limit) : limit_(limit) {}
 
-  Decision Do(const Request& request, const Instant& at) {
+  Decision Do(const StepRequest& request, const Instant& at) {
     if (limit_.algorithm() == Algorithm::kFixedWindow) {
       return Keep(StepFixedWindow(limit_, fixed_, request, at), fixed_);
     }
@@ -165,10 +165,10 @@ TEST_P(WindowPayload, DoesWhatThePureStepDoesOnRandomTraces) {
       if (step < 60) clock_.Advance(seconds(pick(most) / 4) + Duration(pick(1'000'000'000)));
       if (step == 60) clock_.Advance(limit().time_to_fresh() * 3);
       if (step == 61) clock_.Advance(-limit().time_to_fresh() * pick(3));
-      const Request request{.verb = static_cast<Verb>(pick(5)),
-                            .cost = pick(4),
-                            .reserved = pick(4),
-                            .receipt = pure.receipt};
+      const StepRequest request{.verb = static_cast<Verb>(pick(5)),
+                                .cost = pick(4),
+                                .reserved = pick(4),
+                                .receipt = pure.receipt};
       const Decision expected = pure.Do(request, timeline_.At(clock_.Read()));
       const Decision found = Do(request).decision;
       ASSERT_EQ(found.allowed, expected.allowed) << i;

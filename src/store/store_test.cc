@@ -1,9 +1,9 @@
+#include "store/store.h"
+
 #include <array>
 #include <vector>
 
 #include <gtest/gtest.h>
-
-#include "store/store.h"
 
 namespace weir {
 namespace {

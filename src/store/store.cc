@@ -1,6 +1,6 @@
-#include <algorithm>
-
 #include "store/store.h"
+
+#include <algorithm>
 
 namespace weir {
 namespace {
@@ -10,7 +10,18 @@ bool SpeaksBefore(const Decision& a, const Decision& b) noexcept {
   return a.allowed ? IsTighter(a, b) : a.retry_after > b.retry_after;
 }
 
+// For those who look at the group when it is decided.
+class Ignored final : public Completion {
+ public:
+  void OnDecided(Group&) noexcept override {}
+};
+
 }  // namespace
+
+void SubmitOne(Store& store, Group& group, Now now) noexcept {
+  Ignored completion;
+  store.Submit({&group, 1}, now, completion);
+}
 
 bool IsTighter(const Decision& a, const Decision& b) noexcept {
   __extension__ using Wide = __int128;

@@ -1,0 +1,144 @@
+// The engine: a request in, one decision out, under a policy that may change meanwhile.
+//
+//   auto engine = weir::Engine::Make(policy);
+//   const weir::Answer answer = engine->Check({.ip = "203.0.113.9", .user = "ann", .path = "/"});
+//   if (!answer.decision.allowed) Reply429(answer.decision.retry_after, answer.message);
+//
+// All rules that match a request are one group: it is charged to all of them or to none. All
+// methods may be called from any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <weir/clock.h>
+#include <weir/decision.h>
+#include <weir/identity.h>
+#include <weir/limiter.h>
+#include <weir/policy.h>
+#include <weir/request.h>
+#include <weir/result.h>
+
+namespace weir {
+
+struct EngineOptions {
+  Clock* clock = nullptr;  // The machine's clock if null. Must outlive the engine.
+
+  // Told, in plain words, of what a person should know: a tier that does not exist, forwarding
+  // headers from a proxy that is not trusted, a limit that starts anew. Each kind of thing once or
+  // a few times, never for every request. May be called from any thread that uses the engine; must
+  // not call the engine.
+  std::function<void(std::string_view)> on_notice{};
+
+  // How many reservations and leases there may be at a time.
+  std::size_t max_reservations = 65'536;
+};
+
+// What one rule had to say about a request.
+struct RuleDecision {
+  Decision decision{};
+  bool shadow = false;  // It had no say.
+};
+
+// The texts in it stay good as long as the engine.
+struct Answer {
+  Decision decision{};
+  std::string_view message{};  // Of the rule that denied, if it has one.
+  std::size_t rules = 0;       // How many rules counted the request.
+};
+
+// What became of the counts when a policy was replaced.
+struct PolicyChange {
+  std::uint64_t version = 0;               // Of the policy in force now. The first is 1.
+  std::vector<std::string> rules_added{};  // By their names.
+  std::vector<std::string> rules_removed{};
+  std::vector<std::string> limits_changed{};  // Their keys keep what they have used;
+  std::vector<std::string> started_anew{};    // the keys of these are fresh.
+};
+
+struct EngineStats {
+  LimiterStats store{};
+  std::uint64_t version = 0;
+};
+
+struct Explanation;
+
+class Engine {
+ public:
+  [[nodiscard]] static Result<Engine> Make(const Policy& policy, const EngineOptions& options = {});
+
+  Engine(Engine&&) noexcept;
+  Engine& operator=(Engine&&) noexcept;
+  ~Engine();
+
+  // Takes what the request costs if every rule has room for it, else nothing. `ask.cost` is for
+  // rules that have no cost of their own. What each rule decided goes into `each`, as far as there
+  // is room, in the order of the policy.
+  Answer Check(const Request& request, const Ask& ask = {}, std::span<RuleDecision> each = {});
+  // The same for a request as it came in over a socket: who is asking is found as the policy says,
+  // and the policy that says so is the one that decides.
+  Answer Check(const Incoming& incoming, IdentityStorage& storage, const Ask& ask = {},
+               std::span<RuleDecision> each = {});
+  // What Check would say; takes nothing, and counts for no ban.
+  Answer Peek(const Request& request, const Ask& ask = {}, std::span<RuleDecision> each = {});
+  // Under all rules that match; `request.rules` names those that are meant.
+  Answer Refund(const Request& request, const Ask& ask = {});
+  Answer Penalize(const Request& request, const Ask& ask = {});
+  // Makes the keys fresh and lifts their bans.
+  Answer Reset(const Request& request, const Ask& ask = {});
+
+  // Takes an estimate now, to be settled when the real cost is known. Rules with a cost of their
+  // own keep what they took. The reservation is in the decision.
+  Answer Reserve(const Request& request, const Ask& ask = {},
+                 Duration ttl = std::chrono::seconds(60));
+  Result<Decision> Commit(ReservationId reservation, std::int64_t cost);
+  Result<Decision> Cancel(ReservationId reservation);
+  // Gives back a place under a concurrency limit.
+  Result<Decision> Release(ReservationId lease) { return Cancel(lease); }
+
+  // Puts another policy in force at once: every decision is made under one policy as a whole. Keys
+  // keep what they have used where the rule of the same name counts alike. Settings of the store do
+  // not change.
+  PolicyChange Apply(const Policy& policy);
+  Policy policy() const;
+
+  // How a decision about the request would come about. Takes nothing.
+  Explanation Explain(const Request& request, const Ask& ask = {}) const;
+
+  EngineStats Stats() const;
+
+ private:
+  struct State;
+  explicit Engine(std::unique_ptr<State> state) noexcept;
+
+  std::unique_ptr<State> state_;
+};
+
+// One rule as seen from a request.
+struct RuleExplanation {
+  std::string rule;
+  bool matches = false;
+  std::string why_not;  // The first condition that does not hold.
+  std::string key;      // As it is counted: user=ann.
+  std::string limit;    // 100/min burst 50
+  std::string origin;   // Where the limit came from: the rule, a tier, an override.
+  std::string mode;     // enforce, shadow, off
+  std::int64_t cost = 0;
+  std::string cost_origin;
+  Decision decision{};  // As Peek has it.
+};
+
+struct Explanation {
+  Decision decision{};
+  std::string list;                    // allow[0] or deny[1], if a list decides.
+  std::string tier;                    // The one that counts.
+  std::vector<RuleExplanation> rules;  // All of the policy, in its order.
+};
+
+}  // namespace weir

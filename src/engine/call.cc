@@ -1,0 +1,158 @@
+#include "engine/call.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace weir {
+namespace {
+
+// What those are charged under who are refused because they lack a part of the key.
+const Limit& RefuseAll() noexcept {
+  static const Limit limit = *Limit::Make({.kind = LimitKind::kDeny});
+  return limit;
+}
+
+}  // namespace
+
+Call::Course Call::Prepare(Verb verb, std::int64_t cost) noexcept {
+  const CompiledPolicy& policy = version_.compiled();
+  Course course = Course::kNoRule;
+  bool fits = true;
+  policy.matcher->ForEach(facts_, [&](std::uint32_t number) {
+    // Lists come before rules, and the allow list comes first.
+    if (course == Course::kAllowList || course == Course::kDenyList || !fits) return;
+    if (number < policy.allow_count) {
+      course = Course::kAllowList;
+    } else if (number < policy.first_rule()) {
+      course = Course::kDenyList;
+    } else {
+      fits = Meet(number - policy.first_rule(), verb, cost);
+    }
+  });
+  if (course != Course::kNoRule) return course;
+  if (!fits || !AddBans(verb)) return Course::kTooMany;
+  if (charges_.empty()) return Course::kNoRule;
+  group_.charges = charges_.span();
+  group_.decisions = decisions_.span();
+  return Course::kCharges;
+}
+
+bool Call::IsAskedFor(const CompiledRule& rule) const noexcept {
+  const std::span<const std::string_view> wanted = facts_.request().rules;
+  return wanted.empty() || std::ranges::find(wanted, rule.name) != wanted.end();
+}
+
+// False if there is no room for one more.
+bool Call::Meet(std::uint32_t number, Verb verb, std::int64_t cost) noexcept {
+  const CompiledPolicy& policy = version_.compiled();
+  const CompiledRule& rule = policy.rules[number];
+  if (!IsAskedFor(rule)) return true;
+  if (charges_.size() == kMaxGroupCharges) return false;
+  const WrittenKey& key = KeyOf(rule, policy.MatchOf(number));
+  if (!key.complete && rule.unidentified == Unidentified::kSkipRule) return true;
+  const RuleInForce& in_force = version_.rules[number];
+  const bool refused = !key.complete && rule.unidentified == Unidentified::kDeny;
+  const std::uint32_t its_tier = rule.tiers.empty() ? 0 : tier();
+  const auto chosen = policy.ChooseLimit(rule, key.subject(), its_tier);
+  Add({.rule = in_force.name,
+       .key = key.subject(),
+       .hash = key.hash ^ in_force.scope,
+       .limit = refused ? &RefuseAll() : &in_force.limits[chosen.number],
+       .cost = rule.CostOf(facts_, cost),
+       .verb = verb,
+       .shadow = !rule.EnforcedFor(key.subject()),
+       .keeps_cost = rule.HasOwnCost()});
+  met_.emplace_back(Met{.rule = number, .key = key.hash, .bans = rule.block.has_value()});
+  return true;
+}
+
+const Call::WrittenKey& Call::KeyOf(const CompiledRule& rule, const CompiledMatch& match) noexcept {
+  const auto written = std::ranges::find(keys_, rule.key, &WrittenKey::plan);
+  if (written != keys_.end()) return *written;
+  WrittenKey& key = keys_.emplace_back();
+  SubjectWriter writer;
+  key.plan = rule.key;
+  key.complete =
+      version_.compiled().keys[rule.key].Write(facts_, match, *version_.compiled().hash, writer);
+  const std::string_view subject = writer.Finish();
+  key.size = static_cast<std::uint8_t>(subject.size());
+  std::memcpy(key.text.data(), subject.data(), subject.size());
+  key.hash = store_.Hash(subject);
+  return key;
+}
+
+std::uint32_t Call::tier() noexcept {
+  if (tier_known_) return tier_;
+  const CompiledPolicy::Tier found = version_.compiled().TierOf(facts_);
+  tier_known_ = true;
+  unknown_tier_ = !found.known;
+  tier_ = found.number;
+  return tier_;
+}
+
+Charge& Call::Add(const Charge& charge) noexcept {
+  decisions_.emplace_back();
+  return charges_.emplace_back(charge);
+}
+
+// Whether somebody is banned is asked together with everything else, so that the answer is of one
+// moment: a question of cost 0 about the ban's own key. False if there is no room.
+bool Call::AddBans(Verb verb) noexcept {
+  const bool asks = verb == Verb::kCheck || verb == Verb::kPeek;
+  if (!asks && verb != Verb::kReset) return true;
+  for (std::size_t i = 0; i < met_.size(); ++i) {
+    Met& met = met_[i];
+    if (!met.bans || charges_[i].shadow) continue;
+    const BlockPlan& block = *version_.compiled().rules[met.rule].block;
+    const RuleInForce& rule = version_.rules[met.rule];
+    const bool everything = verb == Verb::kReset;
+    if (charges_.size() + (everything ? 3 : 1) > kMaxGroupCharges) return false;
+    Charge charge{.rule = rule.name,
+                  .key = charges_[i].key,
+                  .hash = met.key ^ rule.ban_scope,
+                  .limit = &block.longest(),
+                  .cost = 0,
+                  .verb = verb,
+                  .keeps_cost = true};
+    met.ban = static_cast<std::uint8_t>(charges_.size());
+    Add(charge);
+    if (!everything) continue;
+    charge.hash = met.key ^ rule.denials_scope;
+    charge.limit = &block.denials;
+    Add(charge);
+    if (!block.steps) continue;
+    charge.hash = met.key ^ rule.steps_scope;
+    charge.limit = &*block.steps;
+    Add(charge);
+  }
+  return true;
+}
+
+Answer Call::Conclude(std::span<RuleDecision> each) noexcept {
+  Answer answer{.rules = met_.size()};
+  for (std::size_t i = 0; i < std::min(met_.size(), each.size()); ++i) {
+    each[i] = {.decision = decisions_[i], .shadow = charges_[i].shadow};
+  }
+  // Bans stand behind the rules.
+  const std::span<const Charge> rules = charges_.span().first(met_.size());
+  answer.decision =
+      charges_.size() == met_.size() ? group_.decision : Combine(rules, decisions_.span());
+  answer.decision.reservation = group_.reservation;
+  for (const Met& met : met_) {
+    if (met.ban == kNoBan || decisions_[met.ban].allowed) continue;
+    Decision banned = decisions_[met.ban];
+    banned.reason = Reason::kBanned;
+    banned.cost = charges_[0].cost;
+    if (!answer.decision.allowed && answer.decision.retry_after >= banned.retry_after) continue;
+    answer.decision = banned;
+  }
+  if (answer.decision.allowed) return answer;
+  for (const Met& met : met_) {
+    if (version_.rules[met.rule].name != answer.decision.rule) continue;
+    answer.message = version_.rules[met.rule].message;
+    break;
+  }
+  return answer;
+}
+
+}  // namespace weir

@@ -1,0 +1,103 @@
+// One request on its way through the engine: which rules it meets, what they charge, and what comes
+// of that. Everything is kept in place; nothing is allocated for an ordinary request.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include <weir/engine.h>
+
+#include "base/inline_vector.h"
+#include "engine/policy_version.h"
+#include "policy/facts.h"
+#include "policy/subject.h"
+#include "store/store.h"
+
+namespace weir {
+
+class Call {
+ public:
+  // Everything must stay as long as this.
+  Call(const PolicyVersion& version, const Store& store, const Request& request) noexcept
+      : version_(version), store_(store), facts_(request) {}
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  enum class Course : std::uint8_t {
+    kCharges,    // The group must be decided.
+    kAllowList,  // Nothing is counted: the answer is known.
+    kDenyList,
+    kNoRule,
+    kTooMany,  // More rules match than a group can hold.
+  };
+  // Finds the rules and makes their charges.
+  Course Prepare(Verb verb, std::int64_t cost) noexcept;
+
+  Group& group() noexcept { return group_; }
+
+  // The answer, once the group is decided; `each` is filled as Engine::Check says.
+  Answer Conclude(std::span<RuleDecision> each) noexcept;
+
+  // What bans are about: a rule that bans and has just denied the request for want of room.
+  struct Denial {
+    std::uint32_t rule;
+    std::uint64_t key;  // The hash of the key, without a scope.
+  };
+  template <typename Sink>  // void(const Denial&)
+  void ForEachDenial(Sink&& sink) const {
+    for (std::size_t i = 0; i < met_.size(); ++i) {
+      const Met& met = met_[i];
+      const bool denied = !decisions_[i].allowed && decisions_[i].reason == Reason::kLimited;
+      const bool banned = met.ban != kNoBan && !decisions_[met.ban].allowed;
+      if (met.bans && denied && !banned && !charges_[i].shadow) {
+        sink(Denial{.rule = met.rule, .key = met.key});
+      }
+    }
+  }
+
+  bool has_unknown_tier() const noexcept { return unknown_tier_; }
+  const Facts& facts() const noexcept { return facts_; }
+
+ private:
+  static constexpr std::uint8_t kNoBan = 255;
+  // A rule that matches. Its charge has the same number.
+  struct Met {
+    std::uint32_t rule;
+    std::uint64_t key;
+    bool bans;
+    std::uint8_t ban = kNoBan;  // The number of the charge that asks for a ban.
+  };
+  // A key that was written already: rules often share one.
+  struct WrittenKey {
+    std::uint32_t plan;
+    bool complete;
+    std::uint64_t hash;
+    std::uint8_t size;
+    std::array<char, kMostSubjectBytes> text;
+    std::string_view subject() const noexcept { return {text.data(), size}; }
+  };
+
+  const WrittenKey& KeyOf(const CompiledRule& rule, const CompiledMatch& match) noexcept;
+  bool IsAskedFor(const CompiledRule& rule) const noexcept;
+  bool Meet(std::uint32_t number, Verb verb, std::int64_t cost) noexcept;
+  bool AddBans(Verb verb) noexcept;
+  void AddReset(const Met& met, const WrittenKey* key) noexcept;
+  Charge& Add(const Charge& charge) noexcept;
+  std::uint32_t tier() noexcept;
+
+  const PolicyVersion& version_;
+  const Store& store_;
+  Facts facts_;
+  bool tier_known_ = false;
+  bool unknown_tier_ = false;
+  std::uint32_t tier_ = 0;
+  InlineVector<Met, kMaxGroupCharges> met_;
+  InlineVector<WrittenKey, kMaxGroupCharges> keys_;
+  InlineVector<Charge, kMaxGroupCharges> charges_;
+  InlineVector<Decision, kMaxGroupCharges> decisions_;
+  Group group_;
+};
+
+}  // namespace weir

@@ -1,0 +1,197 @@
+#include <weir/engine.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/bans.h"
+#include "engine/engine_state.h"
+#include "limit/limit_words.h"
+
+namespace weir {
+namespace {
+
+// Kinds of notices. Those of tiers are odd.
+constexpr std::uint64_t kTooMany = 2;
+constexpr std::uint64_t kForwardingIgnored = 4;
+
+std::int64_t NearestCost(std::int64_t cost) noexcept {
+  return std::clamp<std::int64_t>(cost, 0, kMaxCount);
+}
+
+Answer AnswerWithoutCounting(Call::Course course, std::int64_t cost) noexcept {
+  Decision decision{.cost = cost};
+  switch (course) {
+    case Call::Course::kAllowList:
+      decision.allowed = true;
+      decision.reason = Reason::kAllowList;
+      break;
+    case Call::Course::kDenyList:
+      decision.reason = Reason::kDenyList;
+      decision.retry_after = kNever;
+      break;
+    case Call::Course::kTooMany:
+      decision.reason = Reason::kOverload;
+      decision.retry_after = kNever;
+      break;
+    default:
+      decision.allowed = true;
+      decision.reason = Reason::kNoRule;
+      break;
+  }
+  return {.decision = decision};
+}
+
+}  // namespace
+
+Engine::State::State(const Policy& policy, const EngineOptions& options)
+    : clock(options.clock != nullptr ? *options.clock : SystemClock::Shared()),
+      store({.cap_bytes = static_cast<std::size_t>(policy.spec().memory.cap),
+             .max_reservations = options.max_reservations},
+            clock.Read()),
+      notices(options.on_notice),
+      versions(NextVersion(policy, nullptr).version) {}
+
+Engine::State::Next Engine::State::NextVersion(const Policy& policy, const PolicyVersion* before) {
+  Next next;
+  next.version = MakeVersion(policy, before, store, texts, clock.Read(), next.change);
+  IdentityOptions options;
+  options.warn = [this](std::string_view text) {
+    if (notices.IsNew(kForwardingIgnored)) notices.Tell(text);
+  };
+  // The policy was made, so all that this reads was found to be right.
+  next.version->identity = *Identity::Make(policy.spec(), std::move(options));
+  return next;
+}
+
+Engine::Engine(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
+Engine::Engine(Engine&&) noexcept = default;
+Engine& Engine::operator=(Engine&&) noexcept = default;
+Engine::~Engine() = default;
+
+Result<Engine> Engine::Make(const Policy& policy, const EngineOptions& options) {
+  const auto invalid = [](std::string message) {
+    return std::unexpected(Error{ErrorCode::kInvalidArgument, std::move(message)});
+  };
+  if (policy.spec().store != std::vector<std::string>{"memory"}) {
+    return invalid("store: only memory can be had in this version; write store: memory");
+  }
+  if (options.max_reservations > Reservations::kMostRecords) {
+    return invalid("max_reservations: write at most " + std::to_string(Reservations::kMostRecords));
+  }
+  return Engine(std::make_unique<State>(policy, options));
+}
+
+Answer Engine::State::DoUnder(const PolicyVersion& version, const Request& request, const Ask& ask,
+                              const Deed& deed, std::span<RuleDecision> each) noexcept {
+  const Now now = When(ask);
+  const std::int64_t cost = NearestCost(ask.cost);
+  Call call(version, store, request);
+  const Call::Course course = call.Prepare(deed.verb, cost);
+  if (call.has_unknown_tier()) NoteUnknownTier(request.tier);
+  if (course == Call::Course::kTooMany) NoteTooMany();
+  if (course != Call::Course::kCharges) return AnswerWithoutCounting(course, cost);
+  Group& group = call.group();
+  group.action = deed.action;
+  group.ttl = deed.ttl;
+  SubmitOne(store, group, now);
+  Answer answer = call.Conclude(each);
+  const bool counts_for_bans = deed.verb == Verb::kCheck && !answer.decision.allowed;
+  if (counts_for_bans) Ban(version, call, now, answer.decision);
+  return answer;
+}
+
+// The request that led to a ban is told of it: there is no use in coming back earlier.
+void Engine::State::Ban(const PolicyVersion& version, const Call& call, Now now,
+                        Decision& decision) noexcept {
+  call.ForEachDenial([&](const Call::Denial& denial) {
+    const Duration length = CountDenial(version, denial, store, now);
+    if (length <= decision.retry_after) return;
+    decision.reason = Reason::kBanned;
+    decision.rule = version.rules[denial.rule].name;
+    decision.retry_after = length;
+  });
+}
+
+void Engine::State::NoteUnknownTier(std::string_view tier) noexcept {
+  if (!notices.IsNew(store.Hash(tier) | 1)) return;
+  notices.Tell("tier " + Quoted(tier) + " is not known; the default tier counts instead");
+}
+
+void Engine::State::NoteTooMany() noexcept {
+  if (!notices.IsNew(kTooMany)) return;
+  notices.Tell("more than " + std::to_string(kMaxGroupCharges) +
+               " rules match one request, which is refused; narrow their matches");
+}
+
+Answer Engine::Check(const Request& request, const Ask& ask, std::span<RuleDecision> each) {
+  return state_->Do(request, ask, Verb::kCheck, each);
+}
+Answer Engine::Check(const Incoming& incoming, IdentityStorage& storage, const Ask& ask,
+                     std::span<RuleDecision> each) {
+  const auto version = state_->versions.Read();
+  const Request request = version->identity->Identify(incoming, storage);
+  return state_->DoUnder(*version, request, ask, {}, each);
+}
+Answer Engine::Peek(const Request& request, const Ask& ask, std::span<RuleDecision> each) {
+  return state_->Do(request, ask, Verb::kPeek, each);
+}
+Answer Engine::Refund(const Request& request, const Ask& ask) {
+  return state_->Do(request, ask, Verb::kRefund, {});
+}
+Answer Engine::Penalize(const Request& request, const Ask& ask) {
+  return state_->Do(request, ask, Verb::kPenalize, {});
+}
+Answer Engine::Reset(const Request& request, const Ask& ask) {
+  return state_->Do(request, ask, Verb::kReset, {});
+}
+Answer Engine::Reserve(const Request& request, const Ask& ask, Duration ttl) {
+  const Duration nearest = std::clamp(ttl, Duration(0), Duration(kMaxPeriod));
+  return state_->DoUnder(*state_->versions.Read(), request, ask,
+                         {.action = Action::kReserve, .ttl = nearest}, {});
+}
+
+Result<Decision> Engine::State::Settle(Action action, ReservationId reservation,
+                                       std::int64_t cost) {
+  const auto version = versions.Read();
+  Group group{.action = action,
+              .in_force = version->in_force,
+              .reservation = reservation,
+              .cost = NearestCost(cost)};
+  SubmitOne(store, group, clock.Read());
+  if (group.error) return std::unexpected(*group.error);
+  return group.decision;
+}
+
+Result<Decision> Engine::Commit(ReservationId reservation, std::int64_t cost) {
+  return state_->Settle(Action::kCommit, reservation, cost);
+}
+Result<Decision> Engine::Cancel(ReservationId reservation) {
+  return state_->Settle(Action::kCancel, reservation, 0);
+}
+
+PolicyChange Engine::Apply(const Policy& policy) {
+  const std::scoped_lock lock(state_->change);
+  auto [version, change] = state_->NextVersion(policy, &state_->versions.Current());
+  state_->versions.Replace(std::move(version));
+  for (const std::string& rule : change.started_anew) {
+    state_->notices.Tell("the rule " + Quoted(rule) +
+                         " counts in another way now, so all of its keys start anew");
+  }
+  return change;
+}
+
+Policy Engine::policy() const { return state_->versions.Read()->policy; }
+
+EngineStats Engine::Stats() const {
+  const MemoryStoreStats stats = state_->store.Stats();
+  return {.store = {.bytes = stats.bytes,
+                    .entries = stats.entries,
+                    .evicted_live = stats.evicted_live,
+                    .evicted_denied = stats.evicted_denied,
+                    .growths = stats.growths,
+                    .reservations = stats.reservations,
+                    .shadow_denied = stats.shadow_denied},
+          .version = state_->versions.Read()->number};
+}
+
+}  // namespace weir

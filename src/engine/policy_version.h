@@ -1,0 +1,49 @@
+// A policy in force: the compiled one, and its limits as successors of those before them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <weir/engine.h>
+#include <weir/identity.h>
+#include <weir/policy.h>
+
+#include "policy/compiled_policy.h"
+#include "store/store.h"
+
+namespace weir {
+
+// What an engine adds to a rule.
+struct RuleInForce {
+  std::string_view name;        // Kept by the engine for good.
+  std::string_view message;     // Likewise.
+  std::uint64_t scope = 0;      // Sets its keys apart from those of other rules,
+  std::uint64_t ban_scope = 0;  // and what its bans are counted by from those.
+  std::uint64_t denials_scope = 0;
+  std::uint64_t steps_scope = 0;
+  std::vector<Limit> limits;  // As in the compiled rule; all of one generation.
+};
+
+// Immutable once others can see it.
+struct PolicyVersion {
+  Policy policy;
+  std::uint64_t number = 1;
+  std::vector<RuleInForce> rules{};
+  std::vector<LimitInForce> in_force{};  // By their rules, ascending.
+  std::optional<Identity> identity{};
+
+  const CompiledPolicy& compiled() const noexcept { return policy.compiled(); }
+};
+
+// Texts that stay for good. Not thread-safe.
+class TextKeeper;
+
+// The version after `before`, which is null for the first, and what changed.
+std::unique_ptr<PolicyVersion> MakeVersion(const Policy& policy, const PolicyVersion* before,
+                                           const Store& store, TextKeeper& texts, Now now,
+                                           PolicyChange& change);
+
+}  // namespace weir

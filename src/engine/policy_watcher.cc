@@ -1,0 +1,82 @@
+#include <weir/policy_watcher.h>
+
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "engine/file_watch.h"
+#include "engine/policy_reloader.h"
+
+namespace weir {
+
+struct PolicyWatcher::State {
+  State(Engine& engine, const std::string& path, WatchOptions its_options, FileWatch its_watch)
+      : options(std::move(its_options)),
+        watch(std::move(its_watch)),
+        reloader(engine, path, options.force) {
+    watch.SetFiles(reloader.files());
+  }
+
+  void Run() {
+    while (true) {
+      switch (watch.Wait(options.poll)) {
+        case FileWatch::Waited::kInterrupted:
+          return;
+        case FileWatch::Waited::kHappened:
+          if (!WaitUntilQuiet()) return;
+          break;
+        case FileWatch::Waited::kNothing:
+          break;
+      }
+      const std::scoped_lock lock(mutex);
+      const std::optional<ReloadEvent> event = reloader.ReloadIfChanged();
+      // Links may lead elsewhere now, and the policy may name other files.
+      watch.SetFiles(reloader.files());
+      const bool back = event && event->outcome == ReloadEvent::Outcome::kUnchanged;
+      if (event && !back && options.on_event) options.on_event(*event);
+    }
+  }
+
+  // False if the watcher ends. Who never stops writing does not hold it up for ever.
+  bool WaitUntilQuiet() {
+    constexpr int kMost = 20;
+    for (int i = 0; i < kMost; ++i) {
+      const FileWatch::Waited waited = watch.Wait(options.quiet);
+      if (waited == FileWatch::Waited::kInterrupted) return false;
+      if (waited == FileWatch::Waited::kNothing) return true;
+    }
+    return true;
+  }
+
+  const WatchOptions options;
+  FileWatch watch;
+  std::mutex mutex;  // Held by whoever reloads.
+  PolicyReloader reloader;
+  std::thread thread;
+};
+
+PolicyWatcher::PolicyWatcher(std::unique_ptr<State> state) : state_(std::move(state)) {
+  state_->thread = std::thread([state = state_.get()] { state->Run(); });
+}
+
+PolicyWatcher::~PolicyWatcher() {
+  state_->watch.Interrupt();
+  state_->thread.join();
+}
+
+Result<std::unique_ptr<PolicyWatcher>> PolicyWatcher::Start(Engine& engine, const std::string& path,
+                                                            WatchOptions options) {
+  Result<FileWatch> watch = FileWatch::Make();
+  if (!watch) return std::unexpected(watch.error());
+  return std::unique_ptr<PolicyWatcher>(new PolicyWatcher(
+      std::make_unique<State>(engine, path, std::move(options), *std::move(watch))));
+}
+
+ReloadEvent PolicyWatcher::Reload() {
+  const std::scoped_lock lock(state_->mutex);
+  ReloadEvent event = state_->reloader.Reload();
+  if (state_->options.on_event) state_->options.on_event(event);
+  return event;
+}
+
+}  // namespace weir

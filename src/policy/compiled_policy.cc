@@ -1,0 +1,137 @@
+#include "policy/compiled_policy.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace weir {
+namespace {
+
+constexpr std::string_view kUserAgent = "user-agent";
+
+// 203.0.113.9, or 2001:db8::/56 of a longer address.
+std::string_view AddressText(const IpAddress& address, const KeyPlan::Source& source,
+                             std::array<char, IpAddress::kTextSize>& buffer) noexcept {
+  const int prefix = address.is_v4() ? source.ipv4_prefix : source.ipv6_prefix;
+  return address.Masked(prefix).ToText(buffer);
+}
+
+// Writes one attribute, or says that the request does not have it.
+class PartWriter {
+ public:
+  PartWriter(const Facts& facts, const CompiledMatch& match, const KeyedHash& hash,
+             SubjectWriter& writer) noexcept
+      : facts_(facts), match_(match), hash_(hash), writer_(writer) {}
+
+  bool Write(const KeyPlan::Source& source) noexcept {
+    std::array<char, IpAddress::kTextSize> buffer;
+    switch (source.attribute.kind) {
+      case AttributeKind::kIp:
+        if (!facts_.ip()) return false;
+        return WriteValue(source, AddressText(*facts_.ip(), source, buffer));
+      case AttributeKind::kFingerprint:
+        return WriteFingerprint(source, buffer);
+      case AttributeKind::kPathSegment:
+        return WriteValue(source, match_.PathSegment(facts_, source.attribute.name));
+      default:
+        return WriteValue(source, facts_.Get(source.attribute));
+    }
+  }
+
+ private:
+  bool WriteValue(const KeyPlan::Source& source, std::string_view value) noexcept {
+    if (value.empty()) return false;
+    if (source.hash) {
+      Hex128Digits hex;
+      hash_.Hex128(value, hex);
+      writer_.AddHashedEncodedName(source.encoded_name, {hex.data(), hex.size()});
+    } else {
+      writer_.AddEncodedName(source.encoded_name, value);
+    }
+    return true;
+  }
+
+  // A visitor without an address is nobody; one without a user agent is somebody.
+  bool WriteFingerprint(const KeyPlan::Source& source,
+                        std::array<char, IpAddress::kTextSize>& buffer) noexcept {
+    if (!facts_.ip()) return false;
+    const Attribute user_agent{AttributeKind::kHeader, std::string(kUserAgent)};
+    const std::array<std::string_view, 2> parts = {AddressText(*facts_.ip(), source, buffer),
+                                                   facts_.Get(user_agent)};
+    Hex128Digits hex;
+    hash_.Hex128OfAll(parts, hex);
+    writer_.AddHashedEncodedName(source.encoded_name, {hex.data(), hex.size()});
+    return true;
+  }
+
+  const Facts& facts_;
+  const CompiledMatch& match_;
+  const KeyedHash& hash_;
+  SubjectWriter& writer_;
+};
+
+}  // namespace
+
+bool KeyPlan::Write(const Facts& facts, const CompiledMatch& match, const KeyedHash& hash,
+                    SubjectWriter& writer) const noexcept {
+  PartWriter part_writer(facts, match, hash, writer);
+  bool complete = true;
+  for (const std::vector<Source>& alternatives : parts_) {
+    const auto written = [&](const Source& source) { return part_writer.Write(source); };
+    if (std::ranges::any_of(alternatives, written)) continue;
+    writer.AddEncodedName(alternatives.front().encoded_name, "");
+    complete = false;
+  }
+  return complete;
+}
+
+bool KeyPlan::DependsOnMatch() const noexcept {
+  return std::ranges::any_of(parts_, [](const std::vector<Source>& alternatives) {
+    return std::ranges::any_of(alternatives, [](const Source& source) {
+      return source.attribute.kind == AttributeKind::kPathSegment;
+    });
+  });
+}
+
+std::int64_t CompiledRule::CostOf(const Facts& facts, std::int64_t stated) const noexcept {
+  if (!cost) return stated;
+  if (cost->attribute.empty()) return cost->fallback;
+  if (!cost->from_anyone && !facts.request().trusted) return cost->fallback;
+  const std::string_view text = facts.Get(cost_attribute);
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = !text.empty() && end == text.data() + text.size();
+  if (error == std::errc::result_out_of_range && text.front() != '-') return cost->max;
+  if (error != std::errc() || !whole) return cost->fallback;
+  return std::clamp(value, cost->min, cost->max);
+}
+
+bool CompiledRule::EnforcedFor(std::string_view subject) const noexcept {
+  if (!enforced) return false;
+  if (!share_hash) return true;
+  // The upper 53 bits, which a double holds exactly.
+  const auto point = static_cast<double>((*share_hash)(subject) >> 11);
+  return point < share * static_cast<double>(std::uint64_t{1} << 53);
+}
+
+CompiledPolicy::Tier CompiledPolicy::TierOf(const Facts& facts) const noexcept {
+  const std::string_view name = facts.request().tier;
+  if (name.empty()) return {.number = default_tier, .known = true};
+  const auto found = std::ranges::lower_bound(tiers, name);
+  if (found == tiers.end() || *found != name) return {.number = default_tier, .known = false};
+  return {.number = static_cast<std::uint32_t>(found - tiers.begin()), .known = true};
+}
+
+CompiledPolicy::ChosenLimit CompiledPolicy::ChooseLimit(const CompiledRule& rule,
+                                                        std::string_view subject,
+                                                        std::uint32_t tier) const noexcept {
+  if (rule.overrides != nullptr) {
+    if (const OverrideTable::Entry* entry = rule.overrides->Find(subject)) {
+      return {.number = entry->limit, .origin = LimitOrigin::kOverride, .row = entry->row};
+    }
+  }
+  if (rule.tiers.empty()) return {.number = 0, .origin = LimitOrigin::kRule, .row = 0};
+  return {.number = rule.tiers[tier], .origin = LimitOrigin::kTier, .row = 0};
+}
+
+}  // namespace weir

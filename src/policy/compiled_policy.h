@@ -1,0 +1,132 @@
+// A policy with everything worked out that does not depend on the request.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <weir/limit.h>
+#include <weir/policy_spec.h>
+
+#include "base/hash.h"
+#include "policy/attribute.h"
+#include "policy/facts.h"
+#include "policy/keyed_hash.h"
+#include "policy/matcher.h"
+#include "policy/overrides.h"
+#include "policy/subject.h"
+
+namespace weir {
+
+// How the key of a rule is made from a request.
+class KeyPlan {
+ public:
+  struct Source {
+    Attribute attribute;
+    std::string encoded_name;
+    bool hash;
+    int ipv4_prefix;
+    int ipv6_prefix;
+
+    friend bool operator==(const Source&, const Source&) = default;
+  };
+  // The alternatives of each part.
+  explicit KeyPlan(std::vector<std::vector<Source>> parts) : parts_(std::move(parts)) {}
+
+  // Writes the key; false if some part is absent. `match` is the rule's, for path.NAME.
+  bool Write(const Facts& facts, const CompiledMatch& match, const KeyedHash& hash,
+             SubjectWriter& writer) const noexcept;
+
+  const std::vector<std::vector<Source>>& parts() const noexcept { return parts_; }
+  // Whether two rules with this plan may count different keys for the same request.
+  bool DependsOnMatch() const noexcept;
+
+  friend bool operator==(const KeyPlan&, const KeyPlan&) = default;
+
+ private:
+  std::vector<std::vector<Source>> parts_;
+};
+
+// What a ban needs: all of it is counted by ordinary limits.
+struct BlockPlan {
+  Limit denials;               // Full when there were too many.
+  std::vector<Limit> lengths;  // One unit lasts as long as the ban: the first, the second time.
+  std::optional<Limit> steps;  // How often it has happened lately; none if bans do not grow.
+
+  // Whether a ban is in force is asked under the longest.
+  const Limit& longest() const noexcept { return lengths.back(); }
+};
+
+// Where the limit of a request came from, for those who ask why.
+enum class LimitOrigin : std::uint8_t { kRule, kTier, kOverride };
+
+struct CompiledRule {
+  std::string name;
+  std::string message;
+  std::uint32_t spec = 0;  // Its number among the rules of the spec.
+  std::uint32_t key = 0;   // Its number among the plans of the policy.
+  bool enforced = true;
+  // The share of keys that are; all if not set. The rest are counted as a shadow would be.
+  std::optional<KeyHasher> share_hash{};
+  double share = 1;
+  Unidentified unidentified = Unidentified::kShare;
+  FailureMode on_store_failure = FailureMode::kStatic;
+
+  // The rule's own or its default tier's; those of the other tiers; those of overrides.
+  std::vector<Limit> limits{};
+  std::vector<std::uint32_t> tiers{};  // By the number of the tier: which of `limits`.
+  std::shared_ptr<const OverrideTable> overrides{};
+
+  std::optional<CostSpec> cost{};
+  Attribute cost_attribute{};
+  std::optional<BlockPlan> block{};
+
+  // What one request costs under this rule. `stated` is what the request as a whole says.
+  std::int64_t CostOf(const Facts& facts, std::int64_t stated) const noexcept;
+  // Whether the cost is the rule's own, so that a commit does not change it.
+  bool HasOwnCost() const noexcept { return cost.has_value(); }
+  // Whether the key is among those for which the rule is enforced.
+  bool EnforcedFor(std::string_view subject) const noexcept;
+};
+
+class CompiledPolicy {
+ public:
+  PolicySpec spec;
+  std::vector<std::string> files;
+
+  // Numbered: first the allow list, then the deny list, then the rules that are not off.
+  std::optional<Matcher> matcher;
+  std::uint32_t allow_count = 0;
+  std::uint32_t deny_count = 0;
+  std::vector<CompiledRule> rules;
+  std::vector<KeyPlan> keys;
+
+  std::vector<std::string> tiers;  // Sorted.
+  std::uint32_t default_tier = 0;
+  std::shared_ptr<const KeyedHash> hash;
+
+  std::uint32_t first_rule() const noexcept { return allow_count + deny_count; }
+  const CompiledMatch& MatchOf(std::uint32_t rule) const noexcept {
+    return (*matcher)[first_rule() + rule];
+  }
+
+  struct Tier {
+    std::uint32_t number;
+    bool known;  // Or the default, because there is none of the request's name.
+  };
+  Tier TierOf(const Facts& facts) const noexcept;
+
+  struct ChosenLimit {
+    std::uint32_t number;  // Among the rule's.
+    LimitOrigin origin;
+    std::uint32_t row;  // Of the override.
+  };
+  ChosenLimit ChooseLimit(const CompiledRule& rule, std::string_view subject,
+                          std::uint32_t tier) const noexcept;
+};
+
+}  // namespace weir

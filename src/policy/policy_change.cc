@@ -1,0 +1,81 @@
+// Whether a new policy looks like an accident.
+#include <unordered_map>
+
+#include <weir/policy.h>
+
+#include "limit/limit_words.h"
+#include "policy/policy_compiler.h"
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kFewer = 10;  // So many times fewer rules,
+constexpr double kCut = 10;         // or a limit cut by more than this.
+
+// Units a second, or at once; nothing for what is not counted.
+std::optional<double> RateOf(const Limit& limit) {
+  if (limit.kind() == LimitKind::kUnlimited) return std::nullopt;
+  if (limit.kind() == LimitKind::kDeny) return 0;
+  const auto count = static_cast<double>(limit.spec().count);
+  if (limit.algorithm() == Algorithm::kConcurrency) return count;
+  const Duration period = limit.calendar() != nullptr ? limit.time_to_fresh() : limit.spec().period;
+  return count / std::chrono::duration<double>(period).count();
+}
+
+void Compare(const std::string& what, const std::string& before, const LimitSpec& before_defaults,
+             const std::string& after, const LimitSpec& after_defaults,
+             std::vector<std::string>& reasons) {
+  const Result<Limit> old_limit = Limit::Parse(before, before_defaults);
+  const Result<Limit> new_limit = Limit::Parse(after, after_defaults);
+  if (!old_limit || !new_limit) return;
+  const auto places = [](const Limit& limit) {
+    return limit.algorithm() == Algorithm::kConcurrency;
+  };
+  const bool alike = places(*old_limit) == places(*new_limit);
+  const std::optional<double> old_rate = RateOf(*old_limit);
+  const std::optional<double> new_rate = RateOf(*new_limit);
+  if (!alike || !old_rate || !new_rate) return;
+  if (*new_rate * kCut >= *old_rate) return;
+  reasons.push_back(what + " is cut from " + Quoted(before) + " to " + Quoted(after) +
+                    ", more than ten times");
+}
+
+}  // namespace
+
+std::vector<std::string> WhySuspicious(const PolicySpec& before, const PolicySpec& after) {
+  std::vector<std::string> reasons;
+  const std::size_t old_count = before.rules.size();
+  const std::size_t new_count = after.rules.size();
+  if (old_count > 0 && new_count == 0) {
+    reasons.push_back("there are no rules any more, and there were " + std::to_string(old_count));
+  } else if (new_count > 0 && old_count >= kFewer * new_count) {
+    reasons.push_back("there are only " + std::to_string(new_count) + " rules, and there were " +
+                      std::to_string(old_count));
+  }
+  std::unordered_map<std::string_view, const RuleSpec*> old_rules;
+  for (const RuleSpec& rule : before.rules) old_rules.emplace(rule.name, &rule);
+  for (const RuleSpec& rule : after.rules) {
+    const auto found = old_rules.find(rule.name);
+    const RuleSpec* old = found == old_rules.end() ? nullptr : found->second;
+    if (old == nullptr || old->mode == RuleMode::kOff) continue;
+    const LimitSpec old_defaults = LimitDefaults(*old, before);
+    const LimitSpec new_defaults = LimitDefaults(rule, after);
+    const std::string what = "the limit of " + Quoted(rule.name);
+    if (!rule.limit.empty() && !old->limit.empty()) {
+      Compare(what, old->limit, old_defaults, rule.limit, new_defaults, reasons);
+    }
+    if (rule.tier_limit.empty() || old->tier_limit.empty()) continue;
+    for (const auto& [name, limits] : after.tiers) {
+      const auto new_limit = limits.find(rule.tier_limit);
+      const auto old_tier = before.tiers.find(name);
+      if (old_tier == before.tiers.end() || new_limit == limits.end()) continue;
+      const auto old_limit = old_tier->second.find(old->tier_limit);
+      if (old_limit == old_tier->second.end()) continue;
+      Compare(what + " for the tier " + Quoted(name), old_limit->second, old_defaults,
+              new_limit->second, new_defaults, reasons);
+    }
+  }
+  return reasons;
+}
+
+}  // namespace weir

@@ -1,0 +1,147 @@
+#include "policy/policy_compiler.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <unordered_map>
+#include <utility>
+
+#include <weir/identity.h>
+
+#include "limit/limit_words.h"
+#include "policy/rule_compiler.h"
+
+namespace weir {
+namespace {
+
+// For hashed keys that never leave this process. Drawn once, so that a policy that is read again
+// counts under the same keys.
+std::shared_ptr<const KeyedHash> ProcessHash() {
+  static const auto hash = std::make_shared<const KeyedHash>(KeyedHash::Random());
+  return hash;
+}
+
+std::shared_ptr<const KeyedHash> HashOf(const PolicySpec& spec, ProblemList& problems) {
+  if (spec.hash_secret.empty()) return ProcessHash();
+  Result<std::string> secret = ReadSecret(spec.hash_secret);
+  if (secret) return std::make_shared<const KeyedHash>(*secret);
+  const Where top;
+  problems.Add(ProblemCode::kBadSecret, Where(top, "hash_secret"), secret.error().message);
+  return ProcessHash();
+}
+
+// One request may be counted under so many rules; each that bans needs two places.
+constexpr std::size_t kMostUnconditional = 32;
+
+void CompileTierNames(CompiledPolicy& policy, ProblemList& problems) {
+  for (const auto& [name, limits] : policy.spec.tiers) policy.tiers.push_back(name);
+  const auto uses_tiers = [](const RuleSpec& rule) { return !rule.tier_limit.empty(); };
+  if (policy.tiers.empty() || std::ranges::none_of(policy.spec.rules, uses_tiers)) return;
+  const Where top;
+  const Where identity(top, "identity");
+  const Where tier(identity, "tier");
+  const auto source = policy.spec.identity.find("tier");
+  const std::string name = source == policy.spec.identity.end() ? "" : source->second.fallback;
+  const auto found = std::ranges::lower_bound(policy.tiers, name);
+  if (found == policy.tiers.end() || *found != name) {
+    const std::string instead =
+        "write identity: { tier: { default: " + policy.tiers.front() + " } }";
+    problems.Add(ProblemCode::kNoDefaultTier, tier,
+                 name.empty()
+                     ? "rules depend on the tier, but there is no default; " + instead
+                     : "the default tier " + Quoted(name) + " is none of tiers; " + instead);
+    return;
+  }
+  policy.default_tier = static_cast<std::uint32_t>(found - policy.tiers.begin());
+}
+
+void CheckRuleNames(const PolicySpec& spec, ProblemList& problems) {
+  const Where top;
+  const Where rules(top, "rules");
+  std::unordered_map<std::string_view, std::size_t> first;
+  for (std::size_t i = 0; i < spec.rules.size(); ++i) {
+    const auto [found, is_new] = first.emplace(spec.rules[i].name, i);
+    if (is_new || spec.rules[i].name.empty()) continue;
+    const Where rule(rules, i);
+    problems.Add(ProblemCode::kDuplicateRule, Where(rule, "name"),
+                 "the name " + Quoted(spec.rules[i].name) + " belongs to rules[" +
+                     std::to_string(found->second) + "] already; take another");
+  }
+}
+
+void CompileLists(CompiledPolicy& policy, ProblemList& problems,
+                  std::vector<CompiledMatch>& matches) {
+  const Where top;
+  const auto compile = [&](std::string_view key, const std::vector<Match>& list,
+                           std::uint32_t& count) {
+    const Where list_where(top, key);
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const Where where = list.size() == 1 ? list_where : Where(list_where, i);
+      const std::size_t errors_before = problems.errors();
+      CheckMatch(list[i], where, problems);
+      if (list[i].empty()) {
+        problems.Add(ProblemCode::kMissing, where,
+                     "an empty entry would be for everybody; name some attributes");
+      }
+      if (problems.errors() > errors_before) continue;
+      Result<CompiledMatch> match = CompiledMatch::Make(list[i]);
+      if (!match) {
+        problems.Add(ProblemCode::kMisusedAttribute, where, match.error().message);
+        continue;
+      }
+      matches.push_back(*std::move(match));
+      ++count;
+    }
+  };
+  compile("allow", policy.spec.allow, policy.allow_count);
+  compile("deny", policy.spec.deny, policy.deny_count);
+}
+
+void CheckUnconditional(const CompiledPolicy& policy, ProblemList& problems) {
+  const auto always = std::ranges::count_if(policy.rules, [&](const CompiledRule& rule) {
+    return policy.spec.rules[rule.spec].match.empty();
+  });
+  if (static_cast<std::size_t>(always) <= kMostUnconditional) return;
+  const Where top;
+  problems.Add(ProblemCode::kTooManyRules, Where(top, "rules"),
+               std::to_string(always) + " rules apply to every request; at most " +
+                   std::to_string(kMostUnconditional) + " may");
+}
+
+}  // namespace
+
+std::string PathIn(const std::string& folder, const std::string& path) {
+  return (std::filesystem::path(folder) / path).string();
+}
+
+bool CountsAlike(const Limit& a, const Limit& b) {
+  const bool counted = a.kind() == LimitKind::kCounted && b.kind() == LimitKind::kCounted;
+  return !counted || a.state_salt() == b.state_salt();
+}
+
+std::shared_ptr<const CompiledPolicy> CompilePolicy(PolicySpec spec, const std::string& folder,
+                                                    ProblemList& problems) {
+  auto policy = std::make_shared<CompiledPolicy>();
+  policy->spec = std::move(spec);
+  CheckService(policy->spec, problems);
+  CheckRuleNames(policy->spec, problems);
+  policy->hash = HashOf(policy->spec, problems);
+  if (const auto identity = Identity::Make(policy->spec); !identity && !problems.has_errors()) {
+    problems.Add(ProblemCode::kBadIdentity, Where(), identity.error().message);
+  }
+  CompileTierNames(*policy, problems);
+  std::vector<CompiledMatch> matches;
+  CompileLists(*policy, problems, matches);
+  const Where top;
+  const Where rules(top, "rules");
+  RuleCompiler compiler(*policy, folder, problems);
+  for (std::uint32_t i = 0; i < policy->spec.rules.size(); ++i) {
+    compiler.Compile(i, Where(rules, i), matches);
+  }
+  CheckUnconditional(*policy, problems);
+  if (problems.has_errors()) return nullptr;
+  policy->matcher.emplace(std::move(matches));
+  Advise(*policy, problems);
+  return policy;
+}
+
+}  // namespace weir
