@@ -31,6 +31,13 @@ std::array<std::pair<std::string_view, std::string_view>, 5> Identified(const Re
            {"tier", request.tier}}};
 }
 
+// How the rule counts, unless its limit says so itself.
+std::string AlgorithmOf(const PolicySpec& policy, const RuleExplanation& rule) {
+  const RuleSpec* const spec = FindRule(policy, rule.rule);
+  if (spec == nullptr || rule.limit.find('/') == std::string::npos) return "";
+  return std::string(WordFor(spec->algorithm, kAlgorithms));
+}
+
 // --- Text ---
 
 class TextReport {
@@ -113,21 +120,16 @@ class TextReport {
       return;
     }
     text_ += "applies\n";
-    const RuleSpec* const spec = FindRule(explained_.policy, rule.rule);
     Line("key", secrets_.InKey(rule.key));
-    Line("limit", rule.limit + ", " + AlgorithmOf(spec, rule.limit) + "from " + rule.origin);
+    const std::string algorithm = AlgorithmOf(explained_.policy, rule);
+    Line("limit",
+         rule.limit + ", " + algorithm + (algorithm.empty() ? "" : ", ") + "from " + rule.origin);
     Line("mode", rule.mode);
     if (!rule.cost_origin.empty()) {
       Line("cost", std::to_string(rule.cost) + ", " +
                        secrets_.InReason(rule.cost_origin, explained_.request));
     }
     Line("remaining", Left(rule.decision, ""));
-  }
-
-  static std::string AlgorithmOf(const RuleSpec* spec, std::string_view limit) {
-    const bool counted = limit.find('/') != limit.npos;
-    if (spec == nullptr || !counted) return "";
-    return std::string(WordFor(spec->algorithm, kAlgorithms)) + ", ";
   }
 
   void Line(std::string_view name, const std::string& value) {
@@ -175,6 +177,7 @@ Json ToJson(const RuleExplanation& rule, const ExplainedRequest& explained,
   }
   json["key"] = secrets.InKey(rule.key);
   json["limit"] = rule.limit;
+  json["algorithm"] = AlgorithmOf(explained.policy, rule);
   json["limit_origin"] = rule.origin;
   json["cost"] = rule.cost;
   json["cost_origin"] = secrets.InReason(rule.cost_origin, explained.request);
@@ -202,9 +205,9 @@ std::string ExplanationJson(const ExplainedRequest& explained) {
   if (explained.peer) {
     Json found = {{"peer", *explained.peer}, {"trusted", explained.request.trusted}};
     for (const auto& [attribute, value] : Identified(explained.request)) {
-      const bool secret = secrets.IsSecret(attribute);
-      const std::string shown = secret ? secrets.Shown(attribute, value) : std::string(value);
-      found[std::string(attribute)] = value.empty() ? Json(nullptr) : Json(shown);
+      const std::string quoted = secrets.Shown(attribute, value);
+      found[std::string(attribute)] =
+          value.empty() ? Json(nullptr) : Json(quoted.substr(1, quoted.size() - 2));
     }
     json["identity"] = std::move(found);
   }

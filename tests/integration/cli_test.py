@@ -9,6 +9,7 @@ Nothing here sleeps for a time and hopes: a running service is waited for by the
 import os
 import pathlib
 import queue
+import re
 import signal
 import subprocess
 import sys
@@ -179,6 +180,22 @@ class Schema(unittest.TestCase):
     def test_is_the_one_among_the_documents(self):
         text = (SOURCE / "docs" / "weir.schema.json").read_text(encoding="utf-8")
         self.assertEqual(weir("schema").stdout, text)
+
+
+class Documents(unittest.TestCase):
+    BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+    def test_show_what_the_program_prints(self):
+        text = (SOURCE / "docs" / "tools.md").read_text(encoding="utf-8")
+        blocks = self.BLOCK.findall(text)
+        self.assertTrue(blocks)
+        path = f"{pathlib.Path(PROGRAM).resolve().parent}:{os.environ['PATH']}"
+        for block in blocks:
+            for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
+                ran = subprocess.run(["bash", "-c", f"({command}) 2>&1"], cwd=SOURCE, timeout=SECONDS,
+                                     capture_output=True, text=True, check=False,
+                                     env={**os.environ, "PATH": path})
+                self.assertEqual(ran.stdout, expected, command)
 
 
 class Service:
