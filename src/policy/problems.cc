@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -220,10 +221,19 @@ bool ProblemList::HasErrorWithin(const Where& where) const {
 }
 
 std::vector<Problem> ProblemList::Take() {
-  std::ranges::stable_sort(problems_, {}, [this](const Problem& problem) {
-    return std::tuple(problem.file != file_, problem.file, problem.line, problem.column);
+  std::vector<std::size_t> order(problems_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  // Of those at one place the first that was found comes first.
+  std::ranges::sort(order, {}, [this](std::size_t number) {
+    const Problem& problem = problems_[number];
+    return std::tuple(problem.file != file_, std::string_view(problem.file), problem.line,
+                      problem.column, number);
   });
-  return std::exchange(problems_, {});
+  std::vector<Problem> sorted;
+  sorted.reserve(order.size());
+  for (const std::size_t number : order) sorted.push_back(std::move(problems_[number]));
+  problems_.clear();
+  return sorted;
 }
 
 }  // namespace weir
