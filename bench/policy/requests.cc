@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "harness/random.h"
+#include "harness/require.h"
 
 namespace weir::bench {
 namespace {
@@ -63,21 +64,28 @@ Requests::Requests() {
   for (std::size_t i = 0; i < kShapes; ++i) Fill(i, shapes_[i]);
 }
 
+std::string_view Requests::Shape::Keep(std::string_view part) {
+  Require(used + part.size() <= text.size(), "the texts of a request fit");
+  char* const start = text.data() + used;
+  used += part.copy(start, part.size());
+  return {start, part.size()};
+}
+
 void Requests::Fill(std::size_t number, Shape& shape) {
   // Scrambled, so that no processor learns the order of the kinds.
   const std::uint64_t bits = Scramble(number + 1);
   const std::size_t area = bits % kAreas;
-  shape.path = PathOf(area, bits >> 40) + "?page=3";
-  shape.client = KindOf(area) == AreaKind::kClient ? "app" + std::to_string(area) : "web";
-  shape.cookie = "session=" + std::to_string(bits) + "; theme=dark";
-  const std::string_view cookie = shape.cookie;
+  const std::string_view path = shape.Keep(PathOf(area, bits >> 40) + "?page=3");
+  const std::string_view client = shape.Keep(
+      KindOf(area) == AreaKind::kClient ? "app" + std::to_string(area) : std::string("web"));
+  const std::string_view cookie = shape.Keep("session=" + std::to_string(bits) + "; theme=dark");
   shape.headers = {{{"Host", kHost},
                     {"User-Agent", kUserAgent},
                     {"Accept", kAccept},
                     {"Accept-Language", "en-GB,en;q=0.7,de;q=0.3"},
                     {"Accept-Encoding", "gzip, deflate, br, zstd"},
                     {"Cookie", cookie},
-                    {"X-Client", shape.client},
+                    {"X-Client", client},
                     {"X-Tier", "pro"},
                     {"X-Forwarded-For", ""},
                     {"X-User-Id", ""}}};
@@ -86,14 +94,14 @@ void Requests::Fill(std::size_t number, Shape& shape) {
   shape.request = {.org = "acme",
                    .tier = "pro",
                    .method = MethodOf(area),
-                   .path = shape.path,
+                   .path = path,
                    .host = kHost,
                    .headers = shape.headers,
                    .cookies = shape.cookies,
                    .query = shape.query};
   shape.incoming = {.peer = kProxy,
                     .method = MethodOf(area),
-                    .path = shape.path,
+                    .path = path,
                     .host = kHost,
                     .headers = shape.headers};
 }
