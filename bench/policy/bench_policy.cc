@@ -3,7 +3,7 @@
 //   bench_policy matching ROUNDS SCALE
 //   bench_policy engine ROUNDS SCALE
 //   bench_policy loading ROUNDS
-//   bench_policy overrides FORMAT ROWS LIMITS ROUNDS FOLDER     FORMAT: csv or jsonl
+//   bench_policy overrides FORMAT LIMITS ROWS ROUNDS FOLDER     FORMAT: csv or jsonl
 //
 // SCALE is for quick looks: 0.1 does a tenth of the work. FOLDER is where files may be written.
 #include <cstdio>
@@ -31,15 +31,15 @@ int Main(const std::vector<std::string>& words) {
     results.PrintJson();
   } else if (command == "overrides" && words.size() == 6) {
     PrintOverrides({.format = words[1],
-                    .rows = std::stoull(words[2]),
-                    .limits = std::stoull(words[3]),
+                    .rows = std::stoull(words[3]),
+                    .limits = std::stoull(words[2]),
                     .rounds = std::stoi(words[4]),
                     .folder = words[5]});
   } else {
     std::fprintf(stderr,
                  "usage: bench_policy matching|engine ROUNDS SCALE\n"
                  "       bench_policy loading ROUNDS\n"
-                 "       bench_policy overrides csv|jsonl ROWS LIMITS ROUNDS FOLDER\n");
+                 "       bench_policy overrides csv|jsonl LIMITS ROWS ROUNDS FOLDER\n");
     return 2;
   }
   return 0;
