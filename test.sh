@@ -113,6 +113,7 @@ install_test() {
     -DCMAKE_PREFIX_PATH="$work/prefix"
   cmake --build "$work/consumer"
   "$work/consumer/consumer"
+  "$work/consumer/policy_consumer"
   echo "The consumer project found, linked and used the installed library."
 }
 

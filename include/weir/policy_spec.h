@@ -43,6 +43,17 @@ struct AttributeTest {
   friend bool operator==(const AttributeTest&, const AttributeTest&) = default;
 };
 
+inline AttributeTest Present(std::string attribute) {
+  return {.attribute = std::move(attribute), .wants = AttributeTest::Wants::kPresent};
+}
+inline AttributeTest Absent(std::string attribute) {
+  return {.attribute = std::move(attribute), .wants = AttributeTest::Wants::kAbsent};
+}
+inline AttributeTest Not(AttributeTest test) {
+  test.negated = !test.negated;
+  return test;
+}
+
 // Everything in it must hold; an empty one always does.
 struct Match {
   Match() = default;
@@ -86,6 +97,14 @@ struct KeyPart {
 
   friend bool operator==(const KeyPart&, const KeyPart&) = default;
 };
+
+inline KeyPart FirstOf(std::vector<KeyAttribute> attributes) {
+  return KeyPart(std::move(attributes));
+}
+inline KeyAttribute Hashed(KeyAttribute attribute) {
+  attribute.hash = true;
+  return attribute;
+}
 
 // The parts of a key, in their order. None: all requests that match share one count (`global`).
 using KeySpec = std::vector<KeyPart>;

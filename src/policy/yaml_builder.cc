@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 namespace weir {
@@ -28,8 +29,16 @@ std::string Said(YamlPlace place) {
 
 bool IsCollection(Kind kind) { return kind == Kind::kList || kind == Kind::kMap; }
 
-bool Precedes(YamlPlace a, YamlPlace b) {
-  return a.line != b.line ? a.line < b.line : a.column < b.column;
+bool Precedes(const YamlProblem& a, const YamlProblem& b) {
+  return std::tie(a.place.line, a.place.column, a.kind) <
+         std::tie(b.place.line, b.place.column, b.kind);
+}
+
+YamlNode NodeOf(Kind kind, YamlPlace place) {
+  YamlNode node;
+  node.kind = kind;
+  node.place = place;
+  return node;
 }
 
 }  // namespace
@@ -37,7 +46,7 @@ bool Precedes(YamlPlace a, YamlPlace b) {
 void YamlBuilder::Report(Problem kind, YamlPlace place, std::string message) {
   if (stopped_) return;
   problems_.push_back({kind, place, std::move(message)});
-  stopped_ = kind == Problem::kTooLarge || kind == Problem::kSyntax ||
+  stopped_ = kind == Problem::kTooLarge || kind == Problem::kSyntax || kind == Problem::kSeveral ||
              problems_.size() >= kMaxYamlProblems;
 }
 
@@ -72,7 +81,7 @@ bool YamlBuilder::AwaitsKey() const noexcept {
 void YamlBuilder::AddNull(const YamlMark& mark) {
   if (!Admit(mark)) return;
   CheckColon(mark.offset);
-  YamlNode node{.kind = Kind::kNull, .place = PlaceOfNull(mark.offset)};
+  YamlNode node = NodeOf(Kind::kNull, PlaceOfNull(mark.offset));
   if (open_.empty()) root_is_empty_ = !IsWrittenNull(mark.offset);
   Count(1, 0, node.place);
   AddNode(mark, std::move(node));
@@ -81,11 +90,11 @@ void YamlBuilder::AddNull(const YamlMark& mark) {
 void YamlBuilder::AddScalar(const YamlMark& mark, std::string text, bool quoted) {
   if (!Admit(mark)) return;
   if (!AwaitsKey()) CheckIndentation(mark.offset, false);
-  Count(1, text.size(), source_.PlaceOf(mark.offset));
-  AddNode(mark, {.kind = Kind::kScalar,
-                 .place = source_.PlaceOf(mark.offset),
-                 .text = std::move(text),
-                 .quoted = quoted});
+  YamlNode node = NodeOf(Kind::kScalar, source_.PlaceOf(mark.offset));
+  Count(1, text.size(), node.place);
+  node.text = std::move(text);
+  node.quoted = quoted;
+  AddNode(mark, std::move(node));
 }
 
 void YamlBuilder::AddAlias(std::size_t offset, std::size_t anchor) {
@@ -93,7 +102,7 @@ void YamlBuilder::AddAlias(std::size_t offset, std::size_t anchor) {
   const YamlPlace place = source_.PlaceOf(offset);
   if (AwaitsKey()) {
     Report(Problem::kKey, place, "an alias cannot be a key; write the key out");
-    AddNode({}, {.kind = Kind::kScalar, .place = place});
+    AddNode({}, NodeOf(Kind::kScalar, place));
     return;
   }
   CheckIndentation(offset, false);
@@ -121,7 +130,7 @@ void YamlBuilder::AddAlias(std::size_t offset, std::size_t anchor) {
       aliases_.push_back({NextPath(), anchor, place});
     }
   }
-  AddNode({}, {.place = place});
+  AddNode({}, NodeOf(Kind::kNull, place));
 }
 
 void YamlBuilder::Open(const YamlMark& mark, Kind kind) {
@@ -137,7 +146,7 @@ void YamlBuilder::Open(const YamlMark& mark, Kind kind) {
   if (mark.anchor != 0 && !AwaitsKey()) anchors_[mark.anchor] = {.path = NextPath()};
   const char first = source_.At(mark.offset);
   const bool before_it = mark.flow || first == '&' || first == '!';
-  open_.push_back({.node = {.kind = kind, .place = place},
+  open_.push_back({.node = NodeOf(kind, place),
                    .flow = mark.flow,
                    .column = before_it ? kNoColumn : source_.ColumnOf(mark.offset),
                    .anchor = mark.anchor,
@@ -243,8 +252,10 @@ void YamlBuilder::CheckDuplicates(const YamlNode& map) {
   }
   std::vector<std::size_t> order(entries.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return entries[a].key < entries[b].key; });
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const int compared = entries[a].key.compare(entries[b].key);
+    return compared != 0 ? compared < 0 : a < b;
+  });
   std::size_t first = order[0];
   for (std::size_t i = 1; i < order.size(); ++i) {
     if (entries[order[i]].key == entries[first].key) {
@@ -339,8 +350,7 @@ YamlReport YamlBuilder::Finish() {
     for (const Frame& frame : open_) CheckDuplicates(frame.node);
   }
   if (!problems_.empty()) {
-    std::stable_sort(problems_.begin(), problems_.end(),
-                     [](const auto& a, const auto& b) { return Precedes(a.place, b.place); });
+    std::sort(problems_.begin(), problems_.end(), Precedes);
     return {.root = std::nullopt, .problems = std::move(problems_)};
   }
   ReplaceAliases();

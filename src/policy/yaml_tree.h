@@ -31,7 +31,7 @@ struct YamlNode {
   std::string text{};   // kScalar.
   bool quoted = false;  // kScalar: text even if it reads like a number. Also of | and > blocks.
   std::vector<YamlNode> items{};  // kList.
-  std::vector<Entry> entries{};   // kMap, in their order.
+  std::vector<Entry> entries;     // kMap, in their order.
 
   const YamlNode* Find(std::string_view key) const noexcept;
 };

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Compiles and runs the code in README.md and docs/, and follows the links between them.
+"""Compiles and runs the code in README.md and docs/, loads their policies, and follows the links
+between them.
 
     readme_test.py SOURCE BUILD COMPILER
 
 A block marked `cpp` that holds `int main` is a program. The other `cpp` blocks of a page are, one
 after the other, the body of one more program. Each must compile against the library in BUILD and
-end with 0. A block marked `output` is what the program before it prints. A relative link must lead
-to a file that is there and, if it names one, to a heading in it.
+end with 0. A block marked `output` is what the program before it prints. A block marked `yaml` is a
+policy that must load without a word of advice. A relative link must lead to a file that is there
+and, if it names one, to a heading in it.
 """
 
 import concurrent.futures
@@ -20,6 +22,9 @@ import tempfile
 
 FLAGS = ("-std=c++23", "-O0", "-Wall", "-Wextra", "-Werror")
 LIBRARIES = ("-ldate-tz", "-lpthread")
+# What a program with an engine needs besides.
+ENGINE = re.compile(r"#include <weir/(engine|policy\w*|identity)\.h>")
+ENGINE_LIBRARIES = ("-lyaml-cpp", "-lsimdjson", "-lcrypto")
 SECONDS = 60
 
 BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
@@ -63,19 +68,39 @@ def programs_of(page, text):
     return found
 
 
+def policies_of(page, text):
+    """The policies of one page: where each is, and its text."""
+    for block in BLOCK.finditer(text):
+        if block[1] == "yaml":
+            line = text.count("\n", 0, block.start(2)) + 1
+            yield Program(f"{page}:{line}", block[2])
+
+
 class Builder:
     def __init__(self, source, build, compiler):
         self.include = source / "include"
         self.library = build / "src" / "libweir.a"
+        self.policy_library = build / "src" / "libweir_policies.a"
+        self.weir = build / "weir"
         self.compiler = compiler
+
+    def policy_problem(self, policy):
+        """What is wrong with a policy, or None."""
+        checked = run([self.weir, "check-config", "--strict", "-"], policy.code)
+        if checked.returncode == 0:
+            return None
+        return "does not load as it is\n" + checked.stdout + checked.stderr
 
     def problem(self, program):
         """What is wrong with a program, or None."""
         with tempfile.TemporaryDirectory() as folder:
             source, binary = pathlib.Path(folder, "program.cc"), pathlib.Path(folder, "program")
             source.write_text(program.code, encoding="utf-8")
-            compiled = run([self.compiler, *FLAGS, f"-I{self.include}", source, self.library,
-                            *LIBRARIES, "-o", binary])
+            libraries = [self.library, *LIBRARIES]
+            if ENGINE.search(program.code):
+                libraries = [self.policy_library, *libraries, *ENGINE_LIBRARIES]
+            compiled = run([self.compiler, *FLAGS, f"-I{self.include}", source, *libraries,
+                            "-o", binary])
             if compiled.returncode != 0:
                 return "does not compile\n" + compiled.stderr
             try:
@@ -89,8 +114,9 @@ class Builder:
         return None
 
 
-def run(command):
-    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+def run(command, text_in=""):
+    return subprocess.run(command, input=text_in, capture_output=True, text=True, timeout=SECONDS,
+                          check=False)
 
 
 # --- Links ---
@@ -127,6 +153,8 @@ PAGES = [
     ("```cpp\nint x = 1;\n```\nand\n```cpp\nif (x != 1) return 1;\n```\n", None),
     ("```cpp\nint x = 1;\n```\nand\n```cpp\nreturn x;\n```\n", "ends with 1"),
     ("```sh\nint main() { retrun 0; }\n```\n", None),
+    ("```yaml\nrules: [{ name: a, key: ip, limit: 1/s }]\n```\n", None),
+    ("```yaml\nrules: [{ name: a, key: ip, limit: 1/parsec }]\n```\n", "E101"),
     ("# A b: `c`\n[here](#a-b-c) `[no](link)`\n", None),
     ("[there](gone.md)\n", "gone.md leads nowhere"),
     ("# Here\n[there](page.md#there)\n", "no such heading"),
@@ -146,11 +174,16 @@ def self_check(builder):
 
 
 def check(root, pages, builder):
-    found, programs = [], []
+    found, programs, policies = [], [], []
     for path in pages:
         page, text = path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")
         found += broken_links(page, text, root)
         programs += programs_of(page, text)
+        policies += policies_of(page, text)
+    for policy in policies:
+        problem = builder.policy_problem(policy)
+        if problem is not None:
+            found.append(f"{policy.where}: {problem}")
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for program, problem in zip(programs, pool.map(builder.problem, programs)):
             if problem is not None:
