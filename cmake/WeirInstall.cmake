@@ -13,6 +13,9 @@ if(WEIR_BUILD_POLICY)
           INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(EXPORT weirPolicyTargets NAMESPACE weir:: DESTINATION ${package_dir})
 endif()
+if(TARGET weir_program)
+  install(TARGETS weir_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
 install(EXPORT weirTargets NAMESPACE weir:: DESTINATION ${package_dir})
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/weirConfig.cmake.in

@@ -171,6 +171,11 @@ class OverrideCompiler {
         rule_(rule),
         table_(std::make_shared<OverrideTable>()) {}
 
+  // About so many rows will come, which spares the table growing, and memory.
+  void Expect(std::size_t rows) {
+    if (table_->size() == 0) table_ = std::make_shared<OverrideTable>(rows);
+  }
+
   struct Refusal {
     ProblemCode code;
     std::string message;
@@ -274,6 +279,8 @@ void AddFile(const std::string& path, const Where& where, CompiledPolicy& policy
   if (!format) return problems.Add(ProblemCode::kBadOverrideFile, where, format.error().message);
   Result<std::string> text = ReadWholeFile(path, kMaxOverrideFileBytes);
   if (!text) return problems.Add(ProblemCode::kUnreadable, where, text.error().message);
+  const auto lines = static_cast<std::size_t>(std::ranges::count(*text, '\n'));
+  compiler.Expect(std::min(lines, kMaxOverrideRows));
   int refused = 0;
   const auto found = ReadOverrideFile(*text, *format, [&](const OverrideRow& row) {
     if (refused >= kMostProblems) return;

@@ -140,6 +140,12 @@ class CsvReader {
                                  : "a carriage return must be in quotes, or end the line with a "
                                    "line feed");
     }
+    const auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
+    if (at_ != start && (is_blank(*start) || is_blank(at_[-1]))) {
+      return Problem(Kind::kSyntax, start,
+                     "blanks around a value would be part of it, and never match; remove them, or "
+                     "put the value in quotes if they are meant");
+    }
     values_.push_back({{start, at_}, start});
     return true;
   }

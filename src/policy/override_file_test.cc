@@ -142,7 +142,8 @@ TEST(OverrideCsv, HasAHeaderOfKnownNames) {
   ExpectProblem("user,usr,limit\n", kCsv, Kind::kName, "1:6", "\"usr\"");
   ExpectProblem("user,,limit\n", kCsv, Kind::kName, "1:6");
   ExpectProblem("user,limit,\n", kCsv, Kind::kName, "1:12");
-  ExpectProblem("user, limit\n", kCsv, Kind::kName, "1:6", "\" limit\"");
+  ExpectProblem("user, limit\n", kCsv, Kind::kSyntax, "1:6", "blanks");
+  ExpectProblem("user,limit\nacme ,5/s\n", kCsv, Kind::kSyntax, "2:1", "blanks");
   ExpectProblem("header.,limit\n", kCsv, Kind::kName, "1:1");
   ExpectProblem("key,user,limit\n", kCsv, Kind::kName, "1:1", "key");
   EXPECT_THAT(Read("usr,ogr,limit\na,b,c\n", kCsv).problems, SizeIs(2));
@@ -168,7 +169,7 @@ TEST(OverrideCsv, HasAsManyValuesAsNames) {
   ExpectProblem("user,limit\r\nacme\r\n", kCsv, Kind::kColumns, "2:5");
   ExpectProblem("user,limit\nacme,5/s,x\n", kCsv, Kind::kColumns, "2:10", "more than 2");
   ExpectProblem("user,limit\nacme,5/s,\n", kCsv, Kind::kColumns, "2:10");
-  ExpectProblem("user,limit\n \n", kCsv, Kind::kColumns, "2:2");
+  ExpectProblem("user,limit\n \n", kCsv, Kind::kSyntax, "2:1");
 }
 
 TEST(OverrideCsv, ClosesItsQuotes) {

@@ -11,33 +11,6 @@
 #include "policy/yaml_tree.h"
 
 namespace weir {
-namespace {
-
-ProblemCode CodeFor(YamlProblem::Kind kind) {
-  switch (kind) {
-    case YamlProblem::Kind::kSyntax:
-      return ProblemCode::kNotYaml;
-    case YamlProblem::Kind::kNoDocument:
-      return ProblemCode::kNothing;
-    case YamlProblem::Kind::kSeveral:
-      return ProblemCode::kSeveralDocuments;
-    case YamlProblem::Kind::kTag:
-      return ProblemCode::kTag;
-    case YamlProblem::Kind::kKey:
-      return ProblemCode::kBadKey;
-    case YamlProblem::Kind::kDuplicateKey:
-      return ProblemCode::kDuplicateKey;
-    case YamlProblem::Kind::kAlias:
-      return ProblemCode::kAlias;
-    case YamlProblem::Kind::kTooLarge:
-      return ProblemCode::kTooLarge;
-    default:
-      return ProblemCode::kEncoding;
-  }
-}
-
-}  // namespace
-
 PolicyReport Policy::Make(PolicySpec spec) {
   ProblemList problems("");
   PolicyReport report;

@@ -144,6 +144,29 @@ std::string NameOf(ProblemCode code) {
   return (advice ? "W" : "E") + digits.substr(1);
 }
 
+ProblemCode CodeFor(YamlProblem::Kind kind) {
+  switch (kind) {
+    case YamlProblem::Kind::kSyntax:
+      return ProblemCode::kNotYaml;
+    case YamlProblem::Kind::kNoDocument:
+      return ProblemCode::kNothing;
+    case YamlProblem::Kind::kSeveral:
+      return ProblemCode::kSeveralDocuments;
+    case YamlProblem::Kind::kTag:
+      return ProblemCode::kTag;
+    case YamlProblem::Kind::kKey:
+      return ProblemCode::kBadKey;
+    case YamlProblem::Kind::kDuplicateKey:
+      return ProblemCode::kDuplicateKey;
+    case YamlProblem::Kind::kAlias:
+      return ProblemCode::kAlias;
+    case YamlProblem::Kind::kTooLarge:
+      return ProblemCode::kTooLarge;
+    default:
+      return ProblemCode::kEncoding;
+  }
+}
+
 std::string Problem::ToString() const {
   const std::string place = PlaceText(*this);
   return (place.empty() ? "" : place + ": ") + code + " " + message;

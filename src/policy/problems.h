@@ -89,6 +89,8 @@ struct CodeMeaning {
 std::span<const CodeMeaning> AllProblemCodes();
 // E010, W101.
 std::string NameOf(ProblemCode code);
+// What a text that is no YAML document is reported as.
+ProblemCode CodeFor(YamlProblem::Kind kind);
 
 // A place in a policy: a chain of keys and numbers from the innermost outwards, on the stack of
 // whoever is looking at it.

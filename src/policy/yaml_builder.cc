@@ -46,7 +46,7 @@ YamlNode NodeOf(Kind kind, YamlPlace place) {
 void YamlBuilder::Report(Problem kind, YamlPlace place, std::string message) {
   if (stopped_) return;
   problems_.push_back({kind, place, std::move(message)});
-  stopped_ = kind == Problem::kTooLarge || kind == Problem::kSyntax ||
+  stopped_ = kind == Problem::kTooLarge || kind == Problem::kSyntax || kind == Problem::kSeveral ||
              problems_.size() >= kMaxYamlProblems;
 }
 

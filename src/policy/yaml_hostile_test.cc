@@ -90,6 +90,13 @@ TEST(YamlHostile, EndsSoonWhateverIsRepeated) {
   }
 }
 
+// The parser does not get past this comma: it would find one empty document after the other.
+TEST(YamlHostile, StopsAtTheSecondDocument) {
+  const Timed timed = Read("\n...\n, a\n");
+  EXPECT_EQ(OnlyProblemOf(timed.report), Kind::kSeveral);
+  EXPECT_LT(timed.seconds, 0.05);
+}
+
 TEST(YamlHostile, ReadsLongListsOnOneLine) {
   std::string text = "[";
   for (int i = 0; i < 300'000; ++i) text += "\xC3\xA4, ";

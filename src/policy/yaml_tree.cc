@@ -195,8 +195,14 @@ const std::array kMeanings = std::to_array<Meaning>({
      "blank behind the key"},
     {YAML::ErrorMsg::END_OF_SEQ,
      "this is no \"- item\" of the list it stands in; check the indentation"},
-    {YAML::ErrorMsg::END_OF_MAP_FLOW, "a \"}\" or a comma is missing here or before it"},
-    {YAML::ErrorMsg::END_OF_SEQ_FLOW, "a \"]\" or a comma is missing here or before it"},
+    {YAML::ErrorMsg::END_OF_MAP_FLOW,
+     "a \"}\" or a comma is missing here or before it; within brackets a text with any of , ? [ ] "
+     "{ } "
+     "needs quotes"},
+    {YAML::ErrorMsg::END_OF_SEQ_FLOW,
+     "a \"]\" or a comma is missing here or before it; within brackets a text with any of , ? [ ] "
+     "{ } "
+     "needs quotes"},
     {YAML::ErrorMsg::DOC_IN_SCALAR, "a quote before this line is not closed; add the closing one"},
     {YAML::ErrorMsg::TAB_IN_INDENTATION, "a tab cannot indent in YAML; use spaces"},
     {YAML::ErrorMsg::FLOW_END, "this bracket closes nothing; remove it or add the opening one"},

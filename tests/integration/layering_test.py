@@ -76,6 +76,7 @@ EXCEPTION = re.compile(r"\bthrow\b|\bcatch\s*\(")
 MAY_CATCH = {
     "src/limit/zone.cc": "the date library throws when it does not know a time zone",
     "src/policy/yaml_tree.cc": "yaml-cpp throws when a text is not YAML",
+    "src/server/command_line.cc": "CLI11 throws when a command line is wrong, or asks for help",
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

@@ -1,0 +1,21 @@
+#include "server/signals.h"
+
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+TEST(Signals, AreHeldUntilSomebodyWaitsForThem) {
+  const Signals signals;
+  kill(getpid(), SIGHUP);
+  EXPECT_EQ(signals.Wait(), Signal::kReload);
+  kill(getpid(), SIGTERM);
+  EXPECT_EQ(signals.Wait(), Signal::kStop);
+  kill(getpid(), SIGINT);
+  EXPECT_EQ(signals.Wait(), Signal::kStop);
+}
+
+}  // namespace
+}  // namespace weir
