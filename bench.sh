@@ -6,10 +6,11 @@
 # --markdown prints the tables as a document has them. bench/README.md says what is measured.
 #
 # core: checks in memory, embedded, against other tables and limiters
+# policy: requests under policies of many rules, and the loading of those
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
-suites=(core)
+suites=(core policy)
 
 usage() {
   echo "usage: ./bench.sh SUITE [--json FILE] [--markdown]" >&2
@@ -47,14 +48,17 @@ fi
 
 cd "$root"
 jobs=${WEIR_JOBS:-$(nproc)}
-tools/setup.sh tools/packages.txt tools/packages-bench.txt
+packages=(tools/packages.txt)
+# The others have no peers.
+[[ $suite == core ]] && packages+=(tools/packages-bench.txt)
+tools/setup.sh "${packages[@]}"
 cmake --preset release >/dev/null
 cmake --build --preset release --parallel "$jobs" --target "bench_$suite"
 
 # Peers written in Rust are crates of their own under bench/. --locked: a benchmark whose peer
 # changes between two runs compares nothing.
 for manifest in bench/*/Cargo.toml; do
-  [[ -e $manifest ]] || continue
+  [[ $suite == core ]] || break
   cargo build --release --locked --jobs "$jobs" --manifest-path "$manifest" \
     --target-dir build/rust
 done

@@ -5,12 +5,9 @@ figures: medians over the rounds, and ratios of medians.
 """
 
 import dataclasses
-import json
 import statistics
-import subprocess
-import sys
-import time
 
+from measured import ask, noise_row
 from report import Figure, Table
 
 OUTCOMES = ("allow", "deny")
@@ -122,14 +119,6 @@ def measure(build, rust, quick):
     ]
     for question in questions:
         yield {" ".join(question[:3]): ask(program, question)}
-
-
-def ask(program, question):
-    began = time.monotonic()
-    done = subprocess.run([program, *question], stdout=subprocess.PIPE, check=True)
-    took = time.monotonic() - began
-    print(f"{' '.join(question[:3])}: {took:.0f} s", file=sys.stderr, flush=True)
-    return json.loads(done.stdout)
 
 
 # --- Figures ---
@@ -252,14 +241,7 @@ def bytes_table(results):
 
 
 def noise_table(results):
-    """How far the middle half of the rounds of one figure lie apart."""
-    rows = []
-    for store in results.runs:
-        spreads = []
-        for values in results.runs[store].values():
-            low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
-            spreads.append((high - low) / middle)
-        rows.append([PEERS.get(store, store), f"{statistics.median(spreads):.0%}",
-                     f"{max(spreads):.0%}"])
+    rows = [noise_row(PEERS.get(store, store), runs.values())
+            for store, runs in results.runs.items()]
     return Table("Noise: spread of the middle half of the rounds", ["store", "typical", "worst"],
                  rows)

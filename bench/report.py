@@ -36,7 +36,7 @@ class Figure:
             "unit": self.unit,
             "reference": rounded(self.reference),
             "ratio": rounded(self.ratio),
-            "target": self.target,
+            "target": rounded(self.target),
             "met": self.met,
         }
         return {name: value for name, value in fields.items() if value is not None}

@@ -16,10 +16,11 @@ import sys
 import time
 
 import core_suite
+import policy_suite
 import report
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SUITES = {"core": core_suite}
+SUITES = {"core": core_suite, "policy": policy_suite}
 
 
 def main():

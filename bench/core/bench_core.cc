@@ -15,8 +15,8 @@
 
 #include "bytes_per_key.h"
 #include "checks.h"
+#include "harness/results.h"
 #include "new_keys.h"
-#include "results.h"
 
 namespace weir::bench {
 namespace {

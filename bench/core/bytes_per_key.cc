@@ -1,27 +1,15 @@
 #include "bytes_per_key.h"
 
-#include <unistd.h>
-
 #include <array>
 #include <cstdio>
 #include <memory>
 
-#include "keys.h"
+#include "harness/keys.h"
+#include "harness/resident_memory.h"
 #include "stores.h"
 
 namespace weir::bench {
 namespace {
-
-std::uint64_t ResidentBytes() {
-  std::FILE* file = std::fopen("/proc/self/statm", "r");
-  Require(file != nullptr, "/proc/self/statm can be read");
-  unsigned long total = 0;
-  unsigned long resident = 0;
-  const int read = std::fscanf(file, "%lu %lu", &total, &resident);
-  std::fclose(file);
-  Require(read == 2, "/proc/self/statm starts with two numbers");
-  return std::uint64_t{resident} * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-}
 
 void RequireNoneForgotten(Limiter& limiter) {
   Require(limiter.Stats().evicted_live == 0, "Weir has not forgotten a key");

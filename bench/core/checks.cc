@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "governor_peer.h"
-#include "keys.h"
+#include "harness/keys.h"
 #include "stores.h"
 
 namespace weir::bench {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "results.h"
+#include "harness/results.h"
 
 namespace weir::bench {
 

@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-#include "require.h"
+#include "harness/require.h"
 
 namespace weir::bench {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "keys.h"
+#include "harness/keys.h"
 
 namespace weir::bench {
 

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "governor_peer.h"
-#include "keys.h"
+#include "harness/keys.h"
 #include "stores.h"
 
 namespace weir::bench {

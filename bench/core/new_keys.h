@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "results.h"
+#include "harness/results.h"
 
 namespace weir::bench {
 

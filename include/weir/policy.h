@@ -50,7 +50,7 @@ class Policy {
   [[nodiscard]] static PolicyReport Make(PolicySpec spec);
 
   const PolicySpec& spec() const noexcept;
-  // The files it was made from: its own, and those that its rules name.
+  // The files of overrides that its rules name, as paths that can be opened.
   const std::vector<std::string>& files() const noexcept;
   const CompiledPolicy& compiled() const noexcept { return *compiled_; }
 
@@ -66,7 +66,9 @@ struct PolicyReport {
 };
 
 // The policy as a file that Policy::Parse reads back to the same spec. What is as by default is
-// left out.
+// left out. That holds for every spec that Policy::Make accepts, which must be UTF-8 throughout
+// (control characters are written as escapes), but for two tests of one attribute in a match: a map
+// has each key once, so the second becomes a match in `all`.
 std::string ToYaml(const PolicySpec& spec);
 
 // Why going over from one policy to another looks like a mistake: no rules any more, ten times

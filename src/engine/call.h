@@ -71,6 +71,7 @@ class Call {
   };
   // A key that was written already: rules often share one.
   struct WrittenKey {
+    WrittenKey() noexcept {}  // NOLINT: the text stays as it lies
     std::uint32_t plan;
     bool complete;
     std::uint64_t hash;

@@ -3,16 +3,16 @@
 #include <array>
 #include <set>
 
-#include "limit/limit_check.h"
 #include "limit/limit_words.h"
-#include "policy/path.h"
 #include "policy/policy_compiler.h"
 
 namespace weir {
 namespace {
 
 constexpr std::int64_t kLongLog = 1'000;  // Entries.
-constexpr std::int64_t kBytesPerEntry = 12;
+// In memory, entries come in chunks of seven that take 128 bytes.
+constexpr std::int64_t kEntriesPerChunk = 7;
+constexpr std::int64_t kBytesPerChunk = 128;
 
 // What a client can change with every request.
 bool IsChosenByClient(const Attribute& attribute) {
@@ -30,6 +30,34 @@ bool IsChosenByClient(const Attribute& attribute) {
   }
 }
 
+// Whether people guess passwords, codes or accounts there: /auth/login, /reset-password, /SignIn,
+// but not /authors.
+bool IsSensitivePath(std::string_view pattern) {
+  constexpr std::array<std::string_view, 20> kWords = {
+      "login",    "logon",     "signin",   "auth",   "oauth",  "oauth2",      "authenticate",
+      "password", "passwords", "passwd",   "reset",  "token",  "otp",         "totp",
+      "2fa",      "mfa",       "register", "signup", "verify", "verification"};
+  const auto is_one = [&](const std::string& word) {
+    return std::ranges::find(kWords, word) != kWords.end();
+  };
+  std::string word;     // Up to anything that is no letter or digit,
+  std::string segment;  // and all words between two slashes: sign-in is signin.
+  for (const char c : std::string(pattern) + "/") {
+    const char lower = ToLower(c);
+    if ((lower >= 'a' && lower <= 'z') || (lower >= '0' && lower <= '9')) {
+      word += lower;
+      segment += lower;
+      continue;
+    }
+    if (is_one(word)) return true;
+    word.clear();
+    if (c != '/') continue;
+    if (is_one(segment)) return true;
+    segment.clear();
+  }
+  return false;
+}
+
 // Rules that count by something the client cannot choose. Of very many, some will do.
 std::vector<std::uint32_t> FindGuards(const CompiledPolicy& policy) {
   constexpr std::size_t kMost = 64;
@@ -41,7 +69,9 @@ std::vector<std::uint32_t> FindGuards(const CompiledPolicy& policy) {
   std::vector<std::uint32_t> guards;
   for (std::uint32_t i = 0; i < policy.rules.size() && guards.size() < kMost; ++i) {
     const CompiledRule& rule = policy.rules[i];
-    if (rule.enforced && std::ranges::none_of(policy.keys[rule.key].parts(), chosen)) {
+    const bool counts = rule.limits.front().kind() != LimitKind::kUnlimited;
+    if (rule.enforced && !rule.share_hash && counts &&
+        std::ranges::none_of(policy.keys[rule.key].parts(), chosen)) {
       guards.push_back(i);
     }
   }
@@ -77,31 +107,32 @@ class RuleAdviser {
 
   const Limit& limit() const { return rule_.limits.front(); }
 
-  // Paths on which people guess passwords, codes and accounts.
-  static bool IsSensitive(std::string_view pattern) {
-    constexpr std::array<std::string_view, 14> kWords = {
-        "login", "signin", "sign-in", "auth", "password", "passwd", "reset",
-        "token", "otp",    "2fa",     "mfa",  "register", "signup", "verify"};
-    return std::ranges::any_of(kWords, [&](std::string_view word) {
-      return std::ranges::search(pattern, word, {}, ToLower).size() == word.size();
-    });
+  // Of the match and of those in it, unless they are excluded.
+  static const std::string* FindSensitivePath(const Match& match) {
+    for (const AttributeTest& test : match.attributes) {
+      if (test.attribute != "path" || test.negated) continue;
+      const auto found = std::ranges::find_if(test.any_of, IsSensitivePath);
+      if (found != test.any_of.end()) return &*found;
+    }
+    for (const std::vector<Match>* parts : {&match.all, &match.any}) {
+      for (const Match& part : *parts) {
+        if (const std::string* found = FindSensitivePath(part)) return found;
+      }
+    }
+    return nullptr;
   }
 
   void AdviseOnBoundary() {
     if (limit().kind() != LimitKind::kCounted || limit().algorithm() != Algorithm::kFixedWindow) {
       return;
     }
-    for (const AttributeTest& test : spec_.match.attributes) {
-      if (test.attribute != "path" || test.negated) continue;
-      const auto sensitive = std::ranges::find_if(test.any_of, IsSensitive);
-      if (sensitive == test.any_of.end()) continue;
-      const std::int64_t count = limit().capacity();
-      Say(ProblemCode::kBoundaryBurst, "algorithm",
-          "a fixed window on " + *sensitive + " lets " + std::to_string(2 * count) +
-              " through around a boundary, not " + std::to_string(count) +
-              "; use sliding_log, or sliding_window with strict: true");
-      return;
-    }
+    const std::string* sensitive = FindSensitivePath(spec_.match);
+    if (sensitive == nullptr) return;
+    const std::int64_t count = limit().capacity();
+    Say(ProblemCode::kBoundaryBurst, "algorithm",
+        "a fixed window on " + *sensitive + " lets " + std::to_string(2 * count) +
+            " through around a boundary, not " + std::to_string(count) +
+            "; use sliding_log, or sliding_window with strict: true");
   }
 
   bool KeyHasOnly(AttributeKind kind) const {
@@ -128,9 +159,10 @@ class RuleAdviser {
       const bool is_log =
           limit.kind() == LimitKind::kCounted && limit.algorithm() == Algorithm::kSlidingLog;
       if (!is_log || limit.capacity() < kLongLog) continue;
+      const std::int64_t chunks = (limit.capacity() + kEntriesPerChunk - 1) / kEntriesPerChunk;
       Say(ProblemCode::kLargeLog, "limit",
           "a log of " + std::to_string(limit.capacity()) + " takes about " +
-              std::to_string(limit.capacity() * kBytesPerEntry / 1000) +
+              std::to_string((chunks * kBytesPerChunk + 500) / 1000) +
               " kB for every key that is used to the full; use sliding_window, with strict: true "
               "if "
               "it must be exact");
@@ -140,6 +172,9 @@ class RuleAdviser {
 
   void AdviseOnCost() {
     if (!rule_.cost || rule_.cost->attribute.empty() || !rule_.cost->from_anyone) return;
+    // Whoever wrote a higher one has thought of those who always state the least.
+    const bool thought_of = rule_.cost->min > CostSpec().min || rule_.cost->min == rule_.cost->max;
+    if (thought_of) return;
     Say(ProblemCode::kChosenCost, "cost",
         "every client can state a cost of " + std::to_string(rule_.cost->min) +
             "; write from: trusted, or a min that is the least a request can cost");
@@ -153,7 +188,6 @@ class RuleAdviser {
       case AttributeKind::kMethod:
       case AttributeKind::kPath:
       case AttributeKind::kHost:
-      case AttributeKind::kPathSegment:
         return true;
       default:
         return false;
@@ -166,27 +200,41 @@ class RuleAdviser {
   }
 
   // A match on certain values leaves the client only these.
-  bool IsBounded(const Attribute& attribute) const {
-    if (!IsChosenByClient(attribute)) return true;
-    return std::ranges::any_of(spec_.match.attributes, [&](const AttributeTest& test) {
-      const auto is_literal = [](const std::string& text) {
-        return text.find_first_of("*{") == std::string::npos;
-      };
-      return test.attribute == ToString(attribute) && !test.negated &&
-             test.wants == AttributeTest::Wants::kValue &&
-             std::ranges::all_of(test.any_of, is_literal);
-    });
+  static bool IsBoundedBy(const CompiledMatch& match, const Attribute& attribute) {
+    const auto bounds = [&](const Condition& condition) {
+      return condition.attribute() == attribute && condition.asks() == Condition::Asks::kOneOf &&
+             condition.globs().empty() && condition.patterns().empty();
+    };
+    return std::ranges::any_of(match.conditions(), bounds) ||
+           std::ranges::any_of(match.all(), [&](const CompiledMatch& part) {
+             return IsBoundedBy(part, attribute);
+           });
   }
+  bool IsBounded(const Attribute& attribute) const {
+    return !IsChosenByClient(attribute) || IsBoundedBy(match_, attribute);
+  }
+
   void AdviseOnKey() {
     for (const auto& alternatives : plan_.parts()) {
       for (const KeyPlan::Source& source : alternatives) AdviseOnSource(source.attribute);
       const auto there = [&](const KeyPlan::Source& source) { return IsThere(source.attribute); };
       if (rule_.unidentified != Unidentified::kShare) continue;
       if (std::ranges::any_of(alternatives, there)) continue;
-      const std::string name = ToString(alternatives.back().attribute);
-      Say(ProblemCode::kUnguaranteedKey, "key",
-          "requests without " + name + " match too and share one count; write match: { " + name +
-              ": present }, first_of, or unidentified: skip");
+      const std::string name = ToString(alternatives.front().attribute);
+      if (alternatives.size() > 1) {
+        Say(ProblemCode::kUnguaranteedKey, "key",
+            "requests that have nothing of first_of match too and share one count; add ip at its "
+            "end, or write unidentified: skip");
+      } else if (alternatives.front().attribute.kind == AttributeKind::kPathSegment) {
+        Say(ProblemCode::kUnguaranteedKey, "key",
+            "paths without " + name +
+                " match too and share one count; write another rule for them, or unidentified: "
+                "skip");
+      } else {
+        Say(ProblemCode::kUnguaranteedKey, "key",
+            "requests without " + name + " match too and share one count; write match: { " + name +
+                ": present }, first_of, or unidentified: skip");
+      }
     }
   }
 
@@ -205,7 +253,7 @@ class RuleAdviser {
     if (secret && !IsHashed(attribute)) {
       Say(ProblemCode::kClearToken, "key",
           ToString(attribute) + " is stored in clear as part of keys; write { " +
-              ToString(attribute) + ": { hash: true } }");
+              ToString(attribute) + ": { hash: true } } in its place");
     }
   }
 
@@ -237,7 +285,7 @@ class RuleAdviser {
     const bool calendar = spec_.align == Align::kCalendar;
     if (!calendar && (spec_.zone != RuleSpec().zone || spec_.week_start != RuleSpec().week_start)) {
       Say(ProblemCode::kIdleSetting, spec_.zone != RuleSpec().zone ? "zone" : "week_start",
-          "only windows that follow the calendar have a zone; write align: calendar");
+          "only windows that follow the calendar have it; write align: calendar, or remove it");
     }
   }
 
@@ -252,46 +300,6 @@ class RuleAdviser {
   const Where where_;
   ProblemList& problems_;
 };
-
-// --- A rule covered by a tighter one ---
-
-// At most the same rate and the same burst.
-bool IsTighter(const Limit& a, const Limit& b) {
-  if (a.kind() != LimitKind::kCounted || b.kind() != LimitKind::kCounted) return false;
-  if (a.state_salt() != b.state_salt()) return false;
-  if (!IsBucket(a.algorithm())) return a.capacity() <= b.capacity();
-  return a.emission_interval() >= b.emission_interval() && a.capacity() <= b.capacity();
-}
-
-bool IsPlainRule(const CompiledRule& rule) {
-  return rule.limits.size() == 1 && rule.overrides == nullptr && !rule.share_hash && !rule.cost;
-}
-
-void AdviseOnCovered(const CompiledPolicy& policy, ProblemList& problems) {
-  constexpr std::size_t kMostCompared = 2'000;
-  if (policy.rules.size() > kMostCompared) return;
-  const Where top;
-  const Where rules(top, "rules");
-  for (std::uint32_t i = 0; i < policy.rules.size(); ++i) {
-    const CompiledRule& wide = policy.rules[i];
-    if (!IsPlainRule(wide)) continue;
-    for (std::uint32_t j = 0; j < policy.rules.size(); ++j) {
-      const CompiledRule& tight = policy.rules[j];
-      if (i == j || tight.key != wide.key || !tight.enforced || !IsPlainRule(tight)) continue;
-      if (!IsTighter(tight.limits.front(), wide.limits.front())) continue;
-      // Of two that are the same, the later one is superfluous.
-      const bool same = IsTighter(wide.limits.front(), tight.limits.front()) &&
-                        policy.MatchOf(i).Covers(policy.MatchOf(j));
-      if (same && wide.enforced && j > i) continue;
-      if (!policy.MatchOf(j).Covers(policy.MatchOf(i))) continue;
-      problems.Add(
-          ProblemCode::kCovered, Where(rules, std::size_t{wide.spec}),
-          "the rule " + Quoted(wide.name) + " never decides: " + Quoted(tight.name) +
-              " applies to the same requests and keys and is at least as tight; remove it");
-      break;
-    }
-  }
-}
 
 void AdviseOnTiers(const PolicySpec& spec, ProblemList& problems) {
   std::set<std::string_view> used;
@@ -326,9 +334,11 @@ void AdviseOnIdentity(const PolicySpec& spec, ProblemList& problems) {
 
 void Advise(const CompiledPolicy& policy, ProblemList& problems) {
   const Where top;
-  if (policy.spec.rules.empty()) {
+  if (policy.rules.empty()) {
     problems.Add(ProblemCode::kNoRules, Where(top, "rules"),
-                 "there are no rules: nothing is limited");
+                 policy.spec.rules.empty()
+                     ? "there are no rules: nothing is limited; write some under rules"
+                     : "all rules are off: nothing is limited; remove mode: off from some");
   }
   const std::vector<std::uint32_t> guards = FindGuards(policy);
   for (std::uint32_t i = 0; i < policy.rules.size(); ++i) {

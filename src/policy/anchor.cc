@@ -89,7 +89,8 @@ std::vector<Anchor> AnchorsOf(const Condition& condition) {
     anchors.push_back({.kind = Kind::kValue,
                        .weight = WeightOfValue(condition.attribute().kind),
                        .key = ValueKey(seed, value),
-                       .condition = &condition});
+                       .condition = &condition,
+                       .value = &value});
   }
   for (const PathPattern& pattern : condition.patterns()) {
     anchors.push_back(PatternAnchor(condition, pattern));
@@ -102,10 +103,6 @@ std::uint64_t SeedOf(const Attribute& attribute) noexcept {
   const std::uint64_t of_kind =
       SeedIn(Space::kAttribute, static_cast<std::uint64_t>(attribute.kind));
   return attribute.name.empty() ? of_kind : of_kind + HashOf(attribute.name);
-}
-
-std::uint64_t ValueKey(std::uint64_t seed, std::string_view value) noexcept {
-  return seed + HashOf(value);
 }
 
 std::uint64_t PresentKey(std::uint64_t seed) noexcept { return Mix(seed); }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "policy/attribute.h"
 #include "policy/condition.h"
 #include "policy/path.h"
+#include "policy/text_hash.h"
 
 namespace weir {
 
@@ -30,6 +32,7 @@ struct Anchor {
   const Condition* condition;
   const PathPattern* pattern = nullptr;  // kPattern.
   const IpRange* range = nullptr;        // kRange.
+  const std::string* value = nullptr;    // kValue.
 };
 
 // A condition holds only if the request has one of these. None if it has no such thing.
@@ -37,7 +40,9 @@ std::vector<Anchor> AnchorsOf(const Condition& condition);
 
 // The keys. Of an attribute, its values and its being there:
 std::uint64_t SeedOf(const Attribute& attribute) noexcept;
-std::uint64_t ValueKey(std::uint64_t seed, std::string_view value) noexcept;
+inline std::uint64_t ValueKey(std::uint64_t seed, std::string_view value) noexcept {
+  return seed + HashOf(value);
+}
 std::uint64_t PresentKey(std::uint64_t seed) noexcept;
 // Of ranges of a length, and of a masked address in one of them:
 std::uint64_t SeedOfRanges(bool v4, int prefix) noexcept;

@@ -108,7 +108,7 @@ std::int64_t CompiledRule::CostOf(const Facts& facts, std::int64_t stated) const
 
 bool CompiledRule::EnforcedFor(std::string_view subject) const noexcept {
   if (!enforced) return false;
-  if (!share_hash) return true;
+  if (share >= 1) return true;
   // The upper 53 bits, which a double holds exactly.
   const auto point = static_cast<double>((*share_hash)(subject) >> 11);
   return point < share * static_cast<double>(std::uint64_t{1} << 53);
@@ -120,18 +120,6 @@ CompiledPolicy::Tier CompiledPolicy::TierOf(const Facts& facts) const noexcept {
   const auto found = std::ranges::lower_bound(tiers, name);
   if (found == tiers.end() || *found != name) return {.number = default_tier, .known = false};
   return {.number = static_cast<std::uint32_t>(found - tiers.begin()), .known = true};
-}
-
-CompiledPolicy::ChosenLimit CompiledPolicy::ChooseLimit(const CompiledRule& rule,
-                                                        std::string_view subject,
-                                                        std::uint32_t tier) const noexcept {
-  if (rule.overrides != nullptr) {
-    if (const OverrideTable::Entry* entry = rule.overrides->Find(subject)) {
-      return {.number = entry->limit, .origin = LimitOrigin::kOverride, .row = entry->row};
-    }
-  }
-  if (rule.tiers.empty()) return {.number = 0, .origin = LimitOrigin::kRule, .row = 0};
-  return {.number = rule.tiers[tier], .origin = LimitOrigin::kTier, .row = 0};
 }
 
 }  // namespace weir

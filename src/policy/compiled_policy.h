@@ -70,19 +70,18 @@ struct CompiledRule {
   std::uint32_t spec = 0;  // Its number among the rules of the spec.
   std::uint32_t key = 0;   // Its number among the plans of the policy.
   bool enforced = true;
-  // The share of keys that are; all if not set. The rest are counted as a shadow would be.
-  std::optional<KeyHasher> share_hash{};
-  double share = 1;
   Unidentified unidentified = Unidentified::kShare;
   FailureMode on_store_failure = FailureMode::kStatic;
-
-  // The rule's own or its default tier's; those of the other tiers; those of overrides.
-  std::vector<Limit> limits{};
+  // The share of keys that it is enforced for. The rest are counted as a shadow would be.
+  double share = 1;
   std::vector<std::uint32_t> tiers{};  // By the number of the tier: which of `limits`.
   std::shared_ptr<const OverrideTable> overrides{};
-
+  // What every request needs of the rule stands before this, close together.
   std::optional<CostSpec> cost{};
   Attribute cost_attribute{};
+  // The rule's own or its default tier's; those of the other tiers; those of overrides.
+  std::vector<Limit> limits{};
+  std::optional<KeyHasher> share_hash{};  // By which the share is chosen; none if it is all.
   std::optional<BlockPlan> block{};
 
   // What one request costs under this rule. `stated` is what the request as a whole says.
@@ -125,8 +124,17 @@ class CompiledPolicy {
     LimitOrigin origin;
     std::uint32_t row;  // Of the override.
   };
+  // In place, because handing over the result takes longer than most choices.
   ChosenLimit ChooseLimit(const CompiledRule& rule, std::string_view subject,
-                          std::uint32_t tier) const noexcept;
+                          std::uint32_t tier) const noexcept {
+    if (rule.overrides != nullptr) {
+      if (const OverrideTable::Entry* entry = rule.overrides->Find(subject)) {
+        return {.number = entry->limit, .origin = LimitOrigin::kOverride, .row = entry->row};
+      }
+    }
+    if (rule.tiers.empty()) return {.number = 0, .origin = LimitOrigin::kRule, .row = 0};
+    return {.number = rule.tiers[tier], .origin = LimitOrigin::kTier, .row = 0};
+  }
 };
 
 }  // namespace weir

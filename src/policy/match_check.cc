@@ -3,6 +3,7 @@
 #include "policy/address.h"
 #include "policy/path.h"
 #include "policy/policy_compiler.h"
+#include "policy/policy_ranges.h"
 
 namespace weir {
 namespace {
@@ -39,35 +40,53 @@ void CheckTest(const AttributeTest& test, const Where& where, ProblemList& probl
   if (attribute->kind == AttributeKind::kFingerprint ||
       attribute->kind == AttributeKind::kPathSegment) {
     problems.Add(ProblemCode::kMisusedAttribute, where,
-                 test.attribute + " can be part of a key, but not of a match", Where::Point::kKey);
+                 test.attribute + " can be part of a key, but not of a match; " +
+                     (attribute->kind == AttributeKind::kFingerprint
+                          ? "match on ip or header.user-agent"
+                          : "write what it must be into the pattern of path"),
+                 Where::Point::kKey);
     return;
   }
   if (test.wants == AttributeTest::Wants::kValue && test.any_of.empty()) {
+    if (problems.HasErrorWithin(where)) return;
     problems.Add(ProblemCode::kWrongType, where, "no value is given; write one, present or absent");
     return;
   }
   CheckValues(test, attribute->kind, where, problems);
 }
 
-void CheckEach(const std::vector<Match>& matches, const Where& where, ProblemList& problems) {
+void CheckAt(int depth, const Match& match, const Where& where, ProblemList& problems);
+
+void CheckEach(int depth, const std::vector<Match>& matches, const Where& where,
+               ProblemList& problems) {
   for (std::size_t i = 0; i < matches.size(); ++i) {
     if (matches.size() == 1) {
-      CheckMatch(matches[i], where, problems);
+      CheckAt(depth, matches[i], where, problems);
     } else {
-      CheckMatch(matches[i], Where(where, i), problems);
+      CheckAt(depth, matches[i], Where(where, i), problems);
     }
   }
+}
+
+void CheckAt(int depth, const Match& match, const Where& where, ProblemList& problems) {
+  if (depth > kMaxMatchDepth) {
+    problems.Add(ProblemCode::kOutOfRange, where,
+                 "matches stand in matches more than " + std::to_string(kMaxMatchDepth) +
+                     " deep; write them flatter");
+    return;
+  }
+  for (const AttributeTest& test : match.attributes) {
+    CheckTest(test, Where(where, test.attribute), problems);
+  }
+  CheckEach(depth + 1, match.all, Where(where, "all"), problems);
+  CheckEach(depth + 1, match.any, Where(where, "any"), problems);
+  CheckEach(depth + 1, match.none, Where(where, "not"), problems);
 }
 
 }  // namespace
 
 void CheckMatch(const Match& match, const Where& where, ProblemList& problems) {
-  for (const AttributeTest& test : match.attributes) {
-    CheckTest(test, Where(where, test.attribute), problems);
-  }
-  CheckEach(match.all, Where(where, "all"), problems);
-  CheckEach(match.any, Where(where, "any"), problems);
-  CheckEach(match.none, Where(where, "not"), problems);
+  CheckAt(1, match, where, problems);
 }
 
 }  // namespace weir

@@ -13,10 +13,6 @@
 namespace weir {
 namespace {
 
-constexpr std::uint64_t SizeBit(std::string_view name) {
-  return std::uint64_t{1} << std::min<std::size_t>(name.size(), 63);
-}
-
 // Which entries were met already. Of a name that a request has many times only the first counts,
 // and looking all of them up would let it buy much work with few bytes.
 class SeenEntries {
@@ -120,7 +116,7 @@ class MatchIndex::Builder {
   std::uint64_t KeyToFile(const Anchor& anchor) {
     switch (anchor.kind) {
       case Anchor::Kind::kValue:
-        EntryFor(anchor.condition->attribute()).values = true;
+        EntryFor(anchor.condition->attribute()).sizes |= SizeBit(*anchor.value);
         return anchor.key;
       case Anchor::Kind::kPresent:
         if (anchor.condition->attribute().kind != AttributeKind::kIp) {
@@ -222,8 +218,7 @@ void MatchIndex::Find(const Facts& facts, Candidates& found) const noexcept {
   for (const Entry& entry : plain_) {
     const std::string_view value = facts.Get(entry.attribute);
     if (value.empty()) continue;
-    found.Add(entry.present.Of(numbers_));
-    if (entry.values) AddUnder(ValueKey(entry.seed, value), found);
+    AddValue(entry, value, found);
   }
   if (!trie_.empty() || last_segments_) FindByPath(facts.path(), found);
   if ((has_ip_.count != 0 || !ranges_.empty()) && facts.ip()) FindByAddress(*facts.ip(), found);
@@ -232,6 +227,12 @@ void MatchIndex::Find(const Facts& facts, Candidates& found) const noexcept {
   FindByNames(cookies_, false, request.cookies, found);
   FindByNames(query_, false, request.query, found);
   FindByNames(descriptors_, false, request.descriptors, found);
+}
+
+void MatchIndex::AddValue(const Entry& entry, std::string_view value,
+                          Candidates& found) const noexcept {
+  found.Add(entry.present.Of(numbers_));
+  if ((entry.sizes & SizeBit(value)) != 0) AddUnder(ValueKey(entry.seed, value), found);
 }
 
 void MatchIndex::AddUnder(std::uint64_t key, Candidates& found) const noexcept {
@@ -274,8 +275,7 @@ void MatchIndex::FindByNames(const NameTable& table, bool any_case,
     if (entry == nullptr) continue;
     const bool first = seen.Add(static_cast<std::size_t>(entry - table.entries.data()));
     if (!first || value.value.empty()) continue;
-    found.Add(entry->present.Of(numbers_));
-    if (entry->values) AddUnder(ValueKey(entry->seed, value.value), found);
+    AddValue(*entry, value.value, found);
   }
 }
 

@@ -4,6 +4,7 @@
 // whichever the fewest others share. A request looks up only what it has.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -33,15 +34,15 @@ class MatchIndex {
   struct Entry {
     Attribute attribute;
     std::uint64_t seed;
-    bool values = false;     // Whether under certain values of it.
-    Run present{};           // Under its being there.
-    std::uint32_t next = 0;  // The entry with the same hash of its name, from 1.
+    std::uint64_t sizes = 0;  // The bits of the sizes of values that something is filed under.
+    Run present{};            // Under its being there.
+    std::uint32_t next = 0;   // The entry with the same hash of its name, from 1.
   };
   // Attributes of one kind that have names.
   struct NameTable {
     std::vector<Entry> entries{};
     KeyTable<std::uint32_t> first{};  // By HashOfName; from 1.
-    std::uint64_t sizes = 0;  // The bits of the sizes of the names; those from 63 share one.
+    std::uint64_t sizes = 0;          // The bits of the sizes of the names.
   };
   struct RangeLength {
     bool v4;
@@ -49,6 +50,13 @@ class MatchIndex {
     std::uint64_t seed;
   };
 
+  // One bit for each size of a text; those from 63 share one. Most texts are told from those that
+  // are looked for by their size alone.
+  static constexpr std::uint64_t SizeBit(std::string_view text) noexcept {
+    return std::uint64_t{1} << std::min<std::size_t>(text.size(), 63);
+  }
+
+  void AddValue(const Entry& entry, std::string_view value, Candidates& found) const noexcept;
   void AddUnder(std::uint64_t key, Candidates& found) const noexcept;
   void FindByPath(std::string_view path, Candidates& found) const noexcept;
   void FindByAddress(const IpAddress& address, Candidates& found) const noexcept;

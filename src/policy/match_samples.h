@@ -17,16 +17,6 @@
 
 namespace weir {
 
-inline AttributeTest Present(std::string attribute) {
-  return {.attribute = std::move(attribute), .wants = AttributeTest::Wants::kPresent};
-}
-inline AttributeTest Absent(std::string attribute) {
-  return {.attribute = std::move(attribute), .wants = AttributeTest::Wants::kAbsent};
-}
-inline AttributeTest Not(AttributeTest test) {
-  test.negated = !test.negated;
-  return test;
-}
 inline Match All(std::vector<Match> parts) {
   Match match;
   match.all = std::move(parts);

@@ -12,10 +12,6 @@
 namespace weir {
 namespace {
 
-AttributeTest Present(std::string attribute) {
-  return {.attribute = std::move(attribute), .wants = AttributeTest::Wants::kPresent};
-}
-
 // The three that hold for the request below, then others of every kind that do not.
 std::vector<Match> Matches(std::size_t count) {
   std::vector<Match> matches = {

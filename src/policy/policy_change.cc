@@ -10,16 +10,35 @@ namespace weir {
 namespace {
 
 constexpr std::size_t kFewer = 10;  // So many times fewer rules,
-constexpr double kCut = 10;         // or a limit cut by more than this.
+constexpr int kCut = 10;            // or a limit cut by more than this.
 
-// Units a second, or at once; nothing for what is not counted.
-std::optional<double> RateOf(const Limit& limit) {
-  if (limit.kind() == LimitKind::kUnlimited) return std::nullopt;
-  if (limit.kind() == LimitKind::kDeny) return 0;
-  const auto count = static_cast<double>(limit.spec().count);
-  if (limit.algorithm() == Algorithm::kConcurrency) return count;
+// Counts times periods need more than 64 bits.
+__extension__ using Wide = __int128;
+
+// Units in a length of time. For places, which have none, all that matters is that it is the same.
+struct Rate {
+  Wide count;
+  Wide period;
+};
+
+Rate RateOf(const Limit& limit) {
+  const Wide count = limit.spec().count;
+  if (limit.algorithm() == Algorithm::kConcurrency) return {.count = count, .period = 1};
   const Duration period = limit.calendar() != nullptr ? limit.time_to_fresh() : limit.spec().period;
-  return count / std::chrono::duration<double>(period).count();
+  return {.count = count, .period = period.count()};
+}
+
+// To everything from nothing is no cut, and putting up a limit where there was none is ordinary.
+bool IsCut(const Limit& before, const Limit& after) {
+  if (after.kind() == LimitKind::kDeny) return before.kind() != LimitKind::kDeny;
+  if (before.kind() != LimitKind::kCounted || after.kind() != LimitKind::kCounted) return false;
+  const auto places = [](const Limit& limit) {
+    return limit.algorithm() == Algorithm::kConcurrency;
+  };
+  if (places(before) != places(after)) return false;
+  const Rate old_rate = RateOf(before);
+  const Rate new_rate = RateOf(after);
+  return new_rate.count * kCut * old_rate.period < old_rate.count * new_rate.period;
 }
 
 void Compare(const std::string& what, const std::string& before, const LimitSpec& before_defaults,
@@ -27,15 +46,7 @@ void Compare(const std::string& what, const std::string& before, const LimitSpec
              std::vector<std::string>& reasons) {
   const Result<Limit> old_limit = Limit::Parse(before, before_defaults);
   const Result<Limit> new_limit = Limit::Parse(after, after_defaults);
-  if (!old_limit || !new_limit) return;
-  const auto places = [](const Limit& limit) {
-    return limit.algorithm() == Algorithm::kConcurrency;
-  };
-  const bool alike = places(*old_limit) == places(*new_limit);
-  const std::optional<double> old_rate = RateOf(*old_limit);
-  const std::optional<double> new_rate = RateOf(*new_limit);
-  if (!alike || !old_rate || !new_rate) return;
-  if (*new_rate * kCut >= *old_rate) return;
+  if (!old_limit || !new_limit || !IsCut(*old_limit, *new_limit)) return;
   reasons.push_back(what + " is cut from " + Quoted(before) + " to " + Quoted(after) +
                     ", more than ten times");
 }
@@ -49,15 +60,16 @@ std::vector<std::string> WhySuspicious(const PolicySpec& before, const PolicySpe
   if (old_count > 0 && new_count == 0) {
     reasons.push_back("there are no rules any more, and there were " + std::to_string(old_count));
   } else if (new_count > 0 && old_count >= kFewer * new_count) {
-    reasons.push_back("there are only " + std::to_string(new_count) + " rules, and there were " +
-                      std::to_string(old_count));
+    reasons.push_back((new_count == 1 ? "there is only 1 rule"
+                                      : "there are only " + std::to_string(new_count) + " rules") +
+                      ", and there were " + std::to_string(old_count));
   }
   std::unordered_map<std::string_view, const RuleSpec*> old_rules;
   for (const RuleSpec& rule : before.rules) old_rules.emplace(rule.name, &rule);
   for (const RuleSpec& rule : after.rules) {
     const auto found = old_rules.find(rule.name);
     const RuleSpec* old = found == old_rules.end() ? nullptr : found->second;
-    if (old == nullptr || old->mode == RuleMode::kOff) continue;
+    if (old == nullptr || old->mode == RuleMode::kOff || rule.mode == RuleMode::kOff) continue;
     const LimitSpec old_defaults = LimitDefaults(*old, before);
     const LimitSpec new_defaults = LimitDefaults(rule, after);
     const std::string what = "the limit of " + Quoted(rule.name);

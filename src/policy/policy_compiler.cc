@@ -20,9 +20,15 @@ std::shared_ptr<const KeyedHash> ProcessHash() {
   return hash;
 }
 
-std::shared_ptr<const KeyedHash> HashOf(const PolicySpec& spec, ProblemList& problems) {
+std::shared_ptr<const KeyedHash> HashOf(const PolicySpec& spec, const std::string& folder,
+                                        ProblemList& problems) {
+  constexpr std::string_view kFile = "file:";
   if (spec.hash_secret.empty()) return ProcessHash();
-  Result<std::string> secret = ReadSecret(spec.hash_secret);
+  std::string source = spec.hash_secret;
+  if (source.starts_with(kFile) && source.size() > kFile.size()) {
+    source = std::string(kFile) + PathIn(folder, source.substr(kFile.size()));
+  }
+  Result<std::string> secret = ReadSecret(source);
   if (secret) return std::make_shared<const KeyedHash>(*secret);
   const Where top;
   problems.Add(ProblemCode::kBadSecret, Where(top, "hash_secret"), secret.error().message);
@@ -31,8 +37,30 @@ std::shared_ptr<const KeyedHash> HashOf(const PolicySpec& spec, ProblemList& pro
 
 // One request may be counted under so many rules; each that bans needs two places.
 constexpr std::size_t kMostUnconditional = 32;
+constexpr std::size_t kMaxTierNameBytes = 256;
+
+void CheckTierNames(const PolicySpec& spec, ProblemList& problems) {
+  const auto is_name = [](const std::string& name) {
+    return !name.empty() && name.size() <= kMaxTierNameBytes;
+  };
+  const auto check = [&](const Where& where, const std::string& name) {
+    if (is_name(name)) return;
+    problems.Add(ProblemCode::kBadName, where,
+                 "the name " + Quoted(name) + " is not allowed; write 1 to " +
+                     std::to_string(kMaxTierNameBytes) + " bytes",
+                 Where::Point::kKey);
+  };
+  const Where top;
+  const Where tiers(top, "tiers");
+  for (const auto& [name, limits] : spec.tiers) {
+    const Where tier(tiers, name);
+    check(tier, name);
+    for (const auto& [limit, text] : limits) check(Where(tier, limit), limit);
+  }
+}
 
 void CompileTierNames(CompiledPolicy& policy, ProblemList& problems) {
+  CheckTierNames(policy.spec, problems);
   for (const auto& [name, limits] : policy.spec.tiers) policy.tiers.push_back(name);
   const auto uses_tiers = [](const RuleSpec& rule) { return !rule.tier_limit.empty(); };
   if (policy.tiers.empty() || std::ranges::none_of(policy.spec.rules, uses_tiers)) return;
@@ -71,6 +99,7 @@ void CheckRuleNames(const PolicySpec& spec, ProblemList& problems) {
 void CompileLists(CompiledPolicy& policy, ProblemList& problems,
                   std::vector<CompiledMatch>& matches) {
   const Where top;
+  const CompiledMatch always;
   const auto compile = [&](std::string_view key, const std::vector<Match>& list,
                            std::uint32_t& count) {
     const Where list_where(top, key);
@@ -78,15 +107,19 @@ void CompileLists(CompiledPolicy& policy, ProblemList& problems,
       const Where where = list.size() == 1 ? list_where : Where(list_where, i);
       const std::size_t errors_before = problems.errors();
       CheckMatch(list[i], where, problems);
-      if (list[i].empty()) {
-        problems.Add(ProblemCode::kMissing, where,
-                     "an empty entry would be for everybody; name some attributes");
-      }
-      if (problems.errors() > errors_before) continue;
+      if (problems.errors() > errors_before || problems.HasErrorWithin(where)) continue;
       Result<CompiledMatch> match = CompiledMatch::Make(list[i]);
       if (!match) {
         problems.Add(ProblemCode::kMisusedAttribute, where, match.error().message);
         continue;
+      }
+      if (match->Covers(always)) {
+        problems.Add(ProblemCode::kMissing, where,
+                     "this is for every request; name some attributes, or remove it");
+      }
+      if (const std::string why = match->WhyNever(); !why.empty()) {
+        problems.Add(ProblemCode::kNeverMatches, where,
+                     "no request can match: " + why + "; remove one of the two");
       }
       matches.push_back(*std::move(match));
       ++count;
@@ -104,7 +137,7 @@ void CheckUnconditional(const CompiledPolicy& policy, ProblemList& problems) {
   const Where top;
   problems.Add(ProblemCode::kTooManyRules, Where(top, "rules"),
                std::to_string(always) + " rules apply to every request; at most " +
-                   std::to_string(kMostUnconditional) + " may");
+                   std::to_string(kMostUnconditional) + " may, so give some of them a match");
 }
 
 }  // namespace
@@ -122,9 +155,10 @@ std::shared_ptr<const CompiledPolicy> CompilePolicy(PolicySpec spec, const std::
                                                     ProblemList& problems) {
   auto policy = std::make_shared<CompiledPolicy>();
   policy->spec = std::move(spec);
+  CheckTexts(policy->spec, problems);
   CheckService(policy->spec, problems);
   CheckRuleNames(policy->spec, problems);
-  policy->hash = HashOf(policy->spec, problems);
+  policy->hash = HashOf(policy->spec, folder, problems);
   if (const auto identity = Identity::Make(policy->spec); !identity && !problems.has_errors()) {
     problems.Add(ProblemCode::kBadIdentity, Where(), identity.error().message);
   }

@@ -18,12 +18,16 @@ std::shared_ptr<const CompiledPolicy> CompilePolicy(PolicySpec spec, const std::
 
 // --- Parts of it ---
 
+// Whether every text is UTF-8, without which it cannot be written to a file.
+void CheckTexts(const PolicySpec& spec, ProblemList& problems);
 // Whether everything but rules, tiers and lists makes sense.
 void CheckService(const PolicySpec& spec, ProblemList& problems);
 // Whether every test of the match makes sense by itself. `where` is that of the match.
 void CheckMatch(const Match& match, const Where& where, ProblemList& problems);
 // What experience says about a policy that has no errors.
 void Advise(const CompiledPolicy& policy, ProblemList& problems);
+// The part of it about rules that others make superfluous.
+void AdviseOnCovered(const CompiledPolicy& policy, ProblemList& problems);
 
 // How the limits of a rule count, before anything is said about how much.
 LimitSpec LimitDefaults(const RuleSpec& rule, const PolicySpec& spec);

@@ -3,10 +3,10 @@
 
 #include <utility>
 
+#include "limit/limit_words.h"
+
 namespace weir {
 namespace {
-
-using std::chrono::milliseconds;
 
 // Values under names that the file chooses.
 template <typename Value, typename Read>
@@ -20,18 +20,21 @@ void ReadNamed(SpecReader& reader, const Spot& spot, std::map<std::string, Value
 }
 
 // `header: x-user-id` and so on: where a value comes from, as the name of an attribute.
-template <typename Object, std::string Object::* member, std::size_t place>
-void ReadPlace(SpecReader& reader, const Spot& spot, Object& object) {
+template <std::size_t place>
+void ReadSource(SpecReader& reader, const Spot& spot, IdentitySource& source) {
   std::string name;
-  if (reader.ReadText(spot, name)) {
-    object.*member = std::string(kNamedPlaces[place]) + "." + name;
+  if (!reader.ReadText(spot, name)) return;
+  if (!source.from.empty()) {
+    return reader.Report(ProblemCode::kBadIdentity, spot.where,
+                         "it comes from " + Quoted(source.from) + " already; keep one of the two");
   }
+  source.from = std::string(kNamedPlaces[place]) + "." + name;
 }
 
 constexpr std::array<Field<IdentitySource>, 6> kIdentityFields = {{
-    {"header", ReadPlace<IdentitySource, &IdentitySource::from, 0>},
-    {"cookie", ReadPlace<IdentitySource, &IdentitySource::from, 1>},
-    {"query", ReadPlace<IdentitySource, &IdentitySource::from, 2>},
+    {"header", ReadSource<0>},
+    {"cookie", ReadSource<1>},
+    {"query", ReadSource<2>},
     {"from", [](SpecReader& reader, const Spot& spot,
                 IdentitySource& source) { reader.ReadWord(spot, kBelieved, source.from_anyone); }},
     {"hash", [](SpecReader& reader, const Spot& spot,
@@ -44,9 +47,11 @@ constexpr std::array<Field<ClientIpSpec>, 3> kClientIpFields = {{
     {"header", [](SpecReader& reader, const Spot& spot,
                   ClientIpSpec& spec) { reader.ReadWord(spot, kForwardingHeaders, spec.header); }},
     {"hops", [](SpecReader& reader, const Spot& spot,
-                ClientIpSpec& spec) { reader.ReadInt(spot, spec.hops, 1, 32); }},
-    {"ipv6_prefix", [](SpecReader& reader, const Spot& spot,
-                       ClientIpSpec& spec) { reader.ReadInt(spot, spec.ipv6_prefix, 16, 128); }},
+                ClientIpSpec& spec) { reader.ReadInt(spot, spec.hops, kHopRange); }},
+    {"ipv6_prefix",
+     [](SpecReader& reader, const Spot& spot, ClientIpSpec& spec) {
+       reader.ReadInt(spot, spec.ipv6_prefix, kDefaultIpv6PrefixRange);
+     }},
 }};
 
 constexpr std::array<Field<ListenerSpec>, 3> kTlsFields = {{
@@ -93,27 +98,27 @@ constexpr std::array<Field<Listeners>, 3> kListenFields = {{
 constexpr std::array<Field<RedisSpec>, 4> kRedisFields = {{
     {"connect_timeout",
      [](SpecReader& reader, const Spot& spot, RedisSpec& redis) {
-       reader.ReadLength(spot, redis.connect_timeout, milliseconds(1), std::chrono::minutes(1));
+       reader.ReadLength(spot, redis.connect_timeout, kTimeoutRange);
      }},
-    {"timeout",
+    {"timeout", [](SpecReader& reader, const Spot& spot,
+                   RedisSpec& redis) { reader.ReadLength(spot, redis.timeout, kTimeoutRange); }},
+    {"connections",
      [](SpecReader& reader, const Spot& spot, RedisSpec& redis) {
-       reader.ReadLength(spot, redis.timeout, milliseconds(1), std::chrono::minutes(1));
+       reader.ReadInt(spot, redis.connections, kConnectionRange);
      }},
-    {"connections", [](SpecReader& reader, const Spot& spot,
-                       RedisSpec& redis) { reader.ReadInt(spot, redis.connections, 1, 64); }},
     {"max_in_flight",
      [](SpecReader& reader, const Spot& spot, RedisSpec& redis) {
-       reader.ReadInt(spot, redis.max_in_flight, 1, 1'000'000);
+       reader.ReadInt(spot, redis.max_in_flight, kInFlightRange);
      }},
 }};
 
 template <std::int64_t ServiceLimits::* member>
 void ReadServiceCount(SpecReader& reader, const Spot& spot, ServiceLimits& limits) {
-  reader.ReadCount(spot, limits.*member, 1, 100'000'000);
+  reader.ReadCount(spot, limits.*member, kServiceCountRange);
 }
 template <std::int64_t ServiceLimits::* member>
 void ReadServiceSize(SpecReader& reader, const Spot& spot, ServiceLimits& limits) {
-  reader.ReadSize(spot, limits.*member, 256, std::int64_t{1} << 30);
+  reader.ReadSize(spot, limits.*member, kServiceSizeRange);
 }
 constexpr std::array<Field<ServiceLimits>, 7> kServiceLimitFields = {{
     {"connections", ReadServiceCount<&ServiceLimits::connections>},
@@ -126,10 +131,8 @@ constexpr std::array<Field<ServiceLimits>, 7> kServiceLimitFields = {{
 }};
 
 constexpr std::array<Field<MemorySpec>, 2> kMemoryFields = {{
-    {"cap",
-     [](SpecReader& reader, const Spot& spot, MemorySpec& memory) {
-       reader.ReadSize(spot, memory.cap, std::int64_t{2} << 20, std::int64_t{256} << 30);
-     }},
+    {"cap", [](SpecReader& reader, const Spot& spot,
+               MemorySpec& memory) { reader.ReadSize(spot, memory.cap, kMemoryCapRange); }},
     {"snapshot", [](SpecReader& reader, const Spot& spot,
                     MemorySpec& memory) { reader.ReadText(spot, memory.snapshot); }},
 }};
@@ -184,15 +187,13 @@ constexpr std::array<Field<PolicySpec>, 21> kPolicyFields = {{
      }},
     {"fleet_size",
      [](SpecReader& reader, const Spot& spot, PolicySpec& policy) {
-       reader.ReadInt(spot, policy.fleet_size, 1, 1'000'000);
+       reader.ReadInt(spot, policy.fleet_size, kFleetRange);
      }},
-    {"max_wait",
-     [](SpecReader& reader, const Spot& spot, PolicySpec& policy) {
-       reader.ReadLength(spot, policy.max_wait, Duration(0), kMaxWait);
-     }},
+    {"max_wait", [](SpecReader& reader, const Spot& spot,
+                    PolicySpec& policy) { reader.ReadLength(spot, policy.max_wait, kWaitRange); }},
     {"queue_hold",
      [](SpecReader& reader, const Spot& spot, PolicySpec& policy) {
-       reader.ReadLength(spot, policy.queue_hold.emplace(), Duration(0), kMaxWait);
+       reader.ReadLength(spot, policy.queue_hold.emplace(), kWaitRange);
      }},
     {"manage", [](SpecReader& reader, const Spot& spot,
                   PolicySpec& policy) { reader.ReadWord(spot, kManageRights, policy.manage); }},

@@ -21,6 +21,8 @@ void ReadKey(SpecReader& reader, const Spot& spot, KeySpec& key);
 void ReadCost(SpecReader& reader, const Spot& spot, CostSpec& cost);
 void ReadBlock(SpecReader& reader, const Spot& spot, BlockSpec& block);
 void ReadOverrides(SpecReader& reader, const Spot& spot, RuleSpec& rule);
+// Whether a row of a list of overrides names a file of them.
+bool IsOverrideFile(const YamlNode& row);
 // Several matches: a list of maps, or one map.
 void ReadMatches(SpecReader& reader, const Spot& spot, std::vector<Match>& matches);
 

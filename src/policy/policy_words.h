@@ -79,4 +79,9 @@ inline constexpr std::array<std::string_view, 4> kNamedPlaces = {"header", "cook
 // The key of a rule under which all requests are counted together.
 inline constexpr std::string_view kGlobalKey = "global";
 
+// In a row of overrides, besides the attributes of the key.
+inline constexpr std::string_view kOverrideLimitKey = "limit";
+inline constexpr std::string_view kOverrideKeyKey = "key";  // The only attribute, whichever it is.
+inline constexpr std::string_view kOverrideFileKey = "file";
+
 }  // namespace weir

@@ -1,6 +1,7 @@
 // A PolicySpec as a policy file. What is as by default is left out.
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include <weir/policy.h>
 
@@ -139,9 +140,14 @@ void WriteOverrides(YamlLines& lines, const RuleSpec& rule) {
   if (rule.overrides.empty() && rule.override_files.size() == 1) {
     return lines.Entry(2, "overrides", Text(rule.override_files.front()));
   }
+  // The keys of a map: only values of keys of one attribute, each once. YAML has bounds for keys.
+  constexpr std::size_t kLongestKey = 256;
+  std::set<std::string_view> values;
   const bool by_value = rule.override_files.empty() &&
-                        std::ranges::all_of(rule.overrides, [](const OverrideSpec& row) {
-                          return row.key.size() == 1 && row.key.front().first.empty();
+                        std::ranges::all_of(rule.overrides, [&](const OverrideSpec& row) {
+                          return row.key.size() == 1 && row.key.front().first.empty() &&
+                                 row.key.front().second.size() <= kLongestKey &&
+                                 values.insert(row.key.front().second).second;
                         });
   lines.Open(2, "overrides");
   for (const OverrideSpec& row : rule.overrides) {
@@ -150,11 +156,13 @@ void WriteOverrides(YamlLines& lines, const RuleSpec& rule) {
       continue;
     }
     YamlFlowMap map;
-    for (const auto& [name, value] : row.key) map.Add(name.empty() ? "key" : name, Text(value));
-    lines.Line(3, "- " + map.Add("limit", Text(row.limit)).Finish().text());
+    for (const auto& [name, value] : row.key) {
+      map.Add(name.empty() ? kOverrideKeyKey : name, Text(value));
+    }
+    lines.Line(3, "- " + map.Add(kOverrideLimitKey, Text(row.limit)).Finish().text());
   }
   for (const std::string& file : rule.override_files) {
-    lines.Line(3, "- " + YamlFlowMap().Add("file", Text(file)).Finish().text());
+    lines.Line(3, "- " + YamlFlowMap().Add(kOverrideFileKey, Text(file)).Finish().text());
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -25,8 +26,9 @@ constexpr auto kCodes = std::to_array<CodeMeaning>({
      "Write the value out."},
     {ProblemCode::kTooLarge, "The file is too long, too deep or has too many values.",
      "Move per-key limits to a file of overrides."},
-    {ProblemCode::kEncoding, "The file is not UTF-8, or holds control characters.",
-     "Save it as UTF-8."},
+    {ProblemCode::kEncoding,
+     "The file or a text is not UTF-8, or the file holds control characters.",
+     "Save it as UTF-8; write control characters as escapes in double quotes."},
     {ProblemCode::kUnknownKey, "There is no such key here.",
      "Take the name that the message proposes, or remove it."},
     {ProblemCode::kWrongType, "A map, a list or a text stands where another was expected.",
@@ -45,8 +47,9 @@ constexpr auto kCodes = std::to_array<CodeMeaning>({
      "See docs/limits.md for the text, the ranges and what goes together."},
     {ProblemCode::kDuplicateRule, "Two rules have the same name.",
      "Rename one: counts go by the name."},
-    {ProblemCode::kBadName, "A name holds characters that it may not.",
-     "Use letters, digits, `.`, `_` and `-`, at most 64."},
+    {ProblemCode::kBadName, "A name is empty, too long, or holds characters that it may not.",
+     "Use letters, digits, `.`, `_` and `-`, at most 64; tiers may have any name of up to 256 "
+     "bytes."},
     {ProblemCode::kUnknownAttribute, "There is no such attribute.",
      "Take one of those that the message lists."},
     {ProblemCode::kMisusedAttribute, "The attribute cannot be used here.",
@@ -62,13 +65,12 @@ constexpr auto kCodes = std::to_array<CodeMeaning>({
     {ProblemCode::kNoDefaultTier, "Rules depend on the tier, but no default tier is set.",
      "Write `identity: { tier: { default: NAME } }` with one of the tiers."},
     {ProblemCode::kAnotherKindOfLimit, "A tier or an override counts in another way than its rule.",
-     "Tiers and overrides may change count and burst, and the period of a bucket; for anything "
-     "else "
-     "write another rule."},
-    {ProblemCode::kTwoLimits, "A rule has two limits, or none.",
+     "Tiers and overrides may change count and burst, and the period of a bucket; write another "
+     "rule for anything else."},
+    {ProblemCode::kTwoLimits, "A rule has both a limit and that of a tier.",
      "Write either `limit: 100/min` or `limit: { tier: NAME }`."},
     {ProblemCode::kForeignOverride, "An override names a key that the rule cannot have.",
-     "Name exactly the attributes of the rule's key."},
+     "Name the attributes of the rule's key, each once, and of first_of just one."},
     {ProblemCode::kDuplicateOverride, "Two overrides are for the same key.", "Remove one of them."},
     {ProblemCode::kBadOverrideFile, "A row of a file of overrides cannot be used.",
      "Mend the row; the whole file counts or none of it."},
@@ -79,9 +81,10 @@ constexpr auto kCodes = std::to_array<CodeMeaning>({
     {ProblemCode::kBadPercent, "Not a share.", "Write a number from 0 to 100."},
     {ProblemCode::kBadStore, "Not the address of a store.",
      "Write memory, redis://HOST:PORT, rediss://, redis+unix://, redis+cluster:// or "
-     "redis+sentinel://."},
-    {ProblemCode::kBadListener, "Not an address to listen on.",
-     "Write 127.0.0.1:8080, [::1]:8080 or unix:/path."},
+     "redis+sentinel://; shards are a list of different ones."},
+    {ProblemCode::kBadListener, "Not something to listen on.",
+     "Write 127.0.0.1:8080, [::1]:8080 or unix:/path, each once; TLS needs a certificate and a "
+     "key."},
     {ProblemCode::kBadSecret, "The secret cannot be had.",
      "Write env:NAME or file:PATH; at least 16 bytes."},
     {ProblemCode::kSecretNeeded, "Hashed keys in a shared store need a secret that all nodes know.",
@@ -89,12 +92,12 @@ constexpr auto kCodes = std::to_array<CodeMeaning>({
     {ProblemCode::kTwoWaysOfTrust, "Proxies are both counted and named.",
      "Write either client_ip.hops or trusted_proxies."},
     {ProblemCode::kBadMessage, "The message is too long or not plain text.",
-     "Write up to 512 characters without line breaks."},
+     "Write up to 512 bytes without line breaks."},
     {ProblemCode::kOutOfRange, "The value is out of range.", "Stay within what the message says."},
     {ProblemCode::kTooManyRules, "Too many rules apply to every request.",
-     "A request is counted under at most 64; narrow some matches."},
+     "Give some of them a match; at most 32 may do without."},
     {ProblemCode::kBadIdentity, "The identity cannot come from there.",
-     "Write user, api_key, org or tier, and a header, cookie or query to take it from."},
+     "Write user, api_key, org or tier, and one header, cookie or query to take it from."},
     {ProblemCode::kBoundaryBurst,
      "A fixed window guards a sensitive path: twice the limit may pass around a boundary.",
      "Use sliding_log, or sliding_window with strict."},
@@ -112,7 +115,8 @@ constexpr auto kCodes = std::to_array<CodeMeaning>({
      "Match on its presence, use first_of, or write `unidentified: skip` or `deny`."},
     {ProblemCode::kCovered, "A tighter rule applies to every request that this one does.",
      "Remove this rule; it never decides."},
-    {ProblemCode::kNoRules, "There are no rules: nothing is limited.", "Write some."},
+    {ProblemCode::kNoRules, "There are no rules, or all are off: nothing is limited.",
+     "Write some, or remove `mode: off`."},
     {ProblemCode::kTrustsEveryone, "Everybody may say who the client is.",
      "Name your proxies in trusted_proxies."},
     {ProblemCode::kUnusedTier, "No rule uses this limit of the tiers.", "Remove it, or use it."},
@@ -125,7 +129,8 @@ constexpr auto kCodes = std::to_array<CodeMeaning>({
 
 std::string PlaceText(const Problem& problem) {
   if (problem.line == 0) return problem.file.empty() ? problem.where : problem.file;
-  return problem.file + ":" + std::to_string(problem.line) + ":" + std::to_string(problem.column);
+  return (problem.file.empty() ? "" : problem.file + ":") + std::to_string(problem.line) + ":" +
+         std::to_string(problem.column);
 }
 
 }  // namespace
@@ -199,6 +204,11 @@ Where::Found Where::Walk(const YamlNode& root, Point point) const {
 
 YamlPlace Where::Find(const YamlNode& root, Point point) const { return Walk(root, point).place; }
 
+const YamlNode* Where::FindNode(const YamlNode& root) const {
+  const Found found = Walk(root, Point::kValue);
+  return found.whole ? found.node : nullptr;
+}
+
 void ProblemList::Add(ProblemCode code, const Where& where, std::string message,
                       Where::Point point) {
   const YamlPlace place =
@@ -209,7 +219,10 @@ void ProblemList::Add(ProblemCode code, const Where& where, std::string message,
 void ProblemList::AddAt(ProblemCode code, const std::string& file, YamlPlace place,
                         std::string where, std::string message) {
   const bool error = std::to_underlying(code) < kFirstAdvice;
-  if (error) ++errors_;
+  if (error) {
+    ++errors_;
+    error_places_.insert(where);
+  }
   problems_.push_back({.code = NameOf(code),
                        .severity = error ? Severity::kError : Severity::kAdvice,
                        .file = file,
@@ -219,11 +232,31 @@ void ProblemList::AddAt(ProblemCode code, const std::string& file, YamlPlace pla
                        .message = std::move(message)});
 }
 
+bool ProblemList::HasErrorWithin(const Where& where) const {
+  const std::string text = where.ToString();
+  for (auto at = error_places_.lower_bound(text); at != error_places_.end(); ++at) {
+    if (!at->starts_with(text)) return false;
+    if (at->size() == text.size() || (*at)[text.size()] == '.' || (*at)[text.size()] == '[') {
+      return true;
+    }
+  }
+  return false;
+}
+
 std::vector<Problem> ProblemList::Take() {
-  std::ranges::stable_sort(problems_, {}, [this](const Problem& problem) {
-    return std::tuple(problem.file != file_, problem.file, problem.line, problem.column);
+  std::vector<std::size_t> order(problems_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  // Of those at one place the first that was found comes first.
+  std::ranges::sort(order, {}, [this](std::size_t number) {
+    const Problem& problem = problems_[number];
+    return std::tuple(problem.file != file_, std::string_view(problem.file), problem.line,
+                      problem.column, number);
   });
-  return std::exchange(problems_, {});
+  std::vector<Problem> sorted;
+  sorted.reserve(order.size());
+  for (const std::size_t number : order) sorted.push_back(std::move(problems_[number]));
+  problems_.clear();
+  return sorted;
 }
 
 }  // namespace weir

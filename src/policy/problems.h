@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -105,6 +106,8 @@ class Where {
   // The node it is about; of one that is not there the innermost that is.
   enum class Point : std::uint8_t { kValue, kKey };
   YamlPlace Find(const YamlNode& root, Point point) const;
+  // Null if it is not there.
+  const YamlNode* FindNode(const YamlNode& root) const;
 
  private:
   struct Found {
@@ -132,6 +135,14 @@ class ProblemList {
              std::string message);
 
   bool has_errors() const { return errors_ > 0; }
+  // Whether there is an error at this place or inside it. What is not there because it could not be
+  // read need not be missed as well.
+  bool HasErrorWithin(const Where& where) const;
+  bool HasErrorAt(const Where& where) const { return error_places_.contains(where.ToString()); }
+  // The node at a place of the file; null if there is none, or no file.
+  const YamlNode* NodeAt(const Where& where) const {
+    return root_ != nullptr ? where.FindNode(*root_) : nullptr;
+  }
   std::size_t errors() const { return errors_; }
   const std::string& file() const { return file_; }
   // By place, errors and advice mixed.
@@ -142,6 +153,7 @@ class ProblemList {
   const YamlNode* root_ = nullptr;
   std::vector<Problem> problems_;
   std::size_t errors_ = 0;
+  std::set<std::string> error_places_;
 };
 
 }  // namespace weir

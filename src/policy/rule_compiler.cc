@@ -5,6 +5,7 @@
 
 #include "base/mix.h"
 #include "limit/limit_words.h"
+#include "policy/policy_ranges.h"
 #include "policy/policy_words.h"
 
 namespace weir {
@@ -46,71 +47,94 @@ LimitSpec LimitDefaults(const RuleSpec& rule, const PolicySpec& spec) {
           .max_wait = spec.max_wait};
 }
 
+const Limit* FirstCounted(const CompiledRule& rule) {
+  const auto found = std::ranges::find(rule.limits, LimitKind::kCounted, &Limit::kind);
+  return found == rule.limits.end() ? nullptr : &*found;
+}
+
 void RuleCompiler::Compile(std::uint32_t number, const Where& where,
                            std::vector<CompiledMatch>& matches) {
+  if (problems_.HasErrorAt(where)) return;  // Something else stands where a rule should.
   const RuleSpec& spec = policy_.spec.rules[number];
-  CheckTexts(spec, where);
-  const std::size_t errors_before = problems_.errors();
-  const Where match_where(where, "match");
-  CheckMatch(spec.match, match_where, problems_);
-  if (problems_.errors() > errors_before) return;
-  Result<CompiledMatch> match = CompiledMatch::Make(spec.match);
-  if (!match)
-    return problems_.Add(ProblemCode::kMisusedAttribute, match_where, match.error().message);
-  if (const std::string why = match->WhyNever(); !why.empty()) {
-    problems_.Add(ProblemCode::kNeverMatches, match_where, "no request can match: " + why);
-  }
+  CheckSettings(spec, where);
+  std::optional<CompiledMatch> match = CompileMatch(spec.match, Where(where, "match"));
   CompiledRule rule{.name = spec.name, .message = spec.message, .spec = number};
   rule.enforced = spec.mode == RuleMode::kEnforce;
   rule.unidentified = spec.unidentified.value_or(policy_.spec.unidentified);
   rule.on_store_failure = spec.on_store_failure.value_or(policy_.spec.on_store_failure);
-  if (spec.enforce_percent != 100) {
+  if (spec.enforce_percent != kPercentRange.most) {
     rule.share_hash.emplace(HashKind::kXxh3, SeedFrom(spec.name));
-    rule.share = spec.enforce_percent / 100;
+    rule.share = spec.enforce_percent / kPercentRange.most;
   }
-  const bool has_key = CompileKey(spec, *match, where, rule);
+  const bool has_key = CompileKey(spec, match ? &*match : nullptr, where, rule);
   const bool has_limits = CompileLimits(spec, where, rule);
   CompileCost(spec, where, rule);
   if (spec.block) CompileBlock(*spec.block, Where(where, "block"), rule);
-  if (has_key && has_limits) {
-    CompileOverrides(spec, *match, where, folder_, policy_, rule, problems_);
-  }
-  if (spec.mode == RuleMode::kOff || !has_key || !has_limits) return;
+  if (!match || !has_key || !has_limits) return;
+  CompileOverrides(spec, *match, where, folder_, policy_, rule, problems_);
+  if (spec.mode == RuleMode::kOff) return;
   policy_.rules.push_back(std::move(rule));
   matches.push_back(*std::move(match));
 }
 
-void RuleCompiler::CheckTexts(const RuleSpec& spec, const Where& where) {
-  const bool named = !spec.name.empty() && spec.name.size() <= kMaxNameBytes &&
-                     std::ranges::all_of(spec.name, IsNameCharacter);
-  if (!named) {
-    problems_.Add(ProblemCode::kBadName, Where(where, "name"),
+std::optional<CompiledMatch> RuleCompiler::CompileMatch(const Match& match, const Where& where) {
+  const std::size_t errors_before = problems_.errors();
+  CheckMatch(match, where, problems_);
+  if (problems_.errors() > errors_before) return std::nullopt;
+  Result<CompiledMatch> compiled = CompiledMatch::Make(match);
+  if (!compiled) {
+    if (!problems_.HasErrorWithin(where)) {
+      problems_.Add(ProblemCode::kMisusedAttribute, where, compiled.error().message);
+    }
+    return std::nullopt;
+  }
+  if (const std::string why = compiled->WhyNever(); !why.empty()) {
+    problems_.Add(ProblemCode::kNeverMatches, where,
+                  "no request can match: " + why + "; remove one of the two");
+  }
+  return *std::move(compiled);
+}
+
+void RuleCompiler::CheckSettings(const RuleSpec& spec, const Where& where) {
+  const Where name(where, "name");
+  if (spec.name.empty()) {
+    if (!problems_.HasErrorWithin(name)) {
+      problems_.Add(ProblemCode::kMissing, name, "the rule has no name; write name: ...");
+    }
+  } else if (spec.name.size() > kMaxNameBytes || !std::ranges::all_of(spec.name, IsNameCharacter)) {
+    problems_.Add(ProblemCode::kBadName, name,
                   "the name " + Quoted(spec.name) +
                       " is not allowed; write 1 to 64 letters, digits, '.', '_' or '-'");
   }
   const auto is_plain = [](char c) { return static_cast<unsigned char>(c) >= ' ' && c != 0x7f; };
   if (spec.message.size() > kMaxMessageBytes || !std::ranges::all_of(spec.message, is_plain)) {
     problems_.Add(ProblemCode::kBadMessage, Where(where, "message"),
-                  "the message is too long or holds line breaks; write up to 512 characters on one "
+                  "the message is too long or holds line breaks; write up to 512 bytes on one "
                   "line");
   }
-  if (!(spec.enforce_percent >= 0 && spec.enforce_percent <= 100)) {
+  if (!kPercentRange.Has(spec.enforce_percent)) {
     problems_.Add(ProblemCode::kBadPercent, Where(where, "enforce_percent"),
                   "the share is out of range; write 0 to 100");
   }
+  if (!spec.week_start.ok()) {
+    problems_.Add(ProblemCode::kOutOfRange, Where(where, "week_start"),
+                  "there is no such day; take std::chrono::Monday to Sunday");
+  }
 }
 
-bool RuleCompiler::CompileKey(const RuleSpec& spec, const CompiledMatch& match, const Where& where,
+bool RuleCompiler::CompileKey(const RuleSpec& spec, const CompiledMatch* match, const Where& where,
                               CompiledRule& rule) {
   const Where key_where(where, "key");
   std::vector<std::vector<KeyPlan::Source>> parts;
   bool good = true;
   for (std::size_t i = 0; i < spec.key.size(); ++i) {
-    const Where part_where(key_where, i);
+    const Where part_where = spec.key.size() == 1 ? key_where : Where(key_where, i);
+    const Where first_of_where(part_where, "first_of");
+    const std::vector<KeyAttribute>& first_of = spec.key[i].first_of;
     std::vector<KeyPlan::Source> alternatives;
-    for (const KeyAttribute& attribute : spec.key[i].first_of) {
-      KeyPlan::Source& source = alternatives.emplace_back();
-      good = CompileSource(attribute, match, part_where, source) && good;
+    for (std::size_t j = 0; j < first_of.size(); ++j) {
+      const Where source_where = first_of.size() == 1 ? part_where : Where(first_of_where, j);
+      good = CompileSource(first_of[j], match, source_where, alternatives.emplace_back()) && good;
     }
     if (alternatives.empty()) {
       problems_.Add(ProblemCode::kMissing, part_where, "first_of is empty; name some attributes");
@@ -123,14 +147,16 @@ bool RuleCompiler::CompileKey(const RuleSpec& spec, const CompiledMatch& match, 
   return true;
 }
 
-bool RuleCompiler::CompileSource(const KeyAttribute& attribute, const CompiledMatch& match,
+bool RuleCompiler::CompileSource(const KeyAttribute& attribute, const CompiledMatch* match,
                                  const Where& where, KeyPlan::Source& source) {
   Result<Attribute> parsed = ParseAttribute(attribute.name);
   if (!parsed) {
-    problems_.Add(ProblemCode::kUnknownAttribute, where, parsed.error().message);
+    problems_.Add(ProblemCode::kUnknownAttribute, where,
+                  parsed.error().message + "; key: global counts all requests together");
     return false;
   }
-  if (parsed->kind == AttributeKind::kPathSegment && !match.HasPathName(parsed->name)) {
+  if (parsed->kind == AttributeKind::kPathSegment && match != nullptr &&
+      !match->HasPathName(parsed->name)) {
     problems_.Add(ProblemCode::kMisusedAttribute, where,
                   "no path pattern of the match has {" + parsed->name + "}; write it there");
     return false;
@@ -141,9 +167,13 @@ bool RuleCompiler::CompileSource(const KeyAttribute& attribute, const CompiledMa
     problems_.Add(ProblemCode::kMisusedAttribute, where,
                   "v4 and v6 are for ip and fingerprint; remove them from " + attribute.name);
   }
-  const auto in_range = [](int prefix, int most) { return prefix >= 0 && prefix <= most; };
-  if (!in_range(attribute.ipv4_prefix, 32) || !in_range(attribute.ipv6_prefix, 128)) {
-    problems_.Add(ProblemCode::kOutOfRange, where, "a prefix has 1 to 32 bits (v4) or 128 (v6)");
+  const auto allowed = [](int prefix, const Range<int>& range) {
+    return prefix == 0 || range.Has(prefix);
+  };
+  if (!allowed(attribute.ipv4_prefix, kIpv4PrefixRange) ||
+      !allowed(attribute.ipv6_prefix, kIpv6PrefixRange)) {
+    problems_.Add(ProblemCode::kOutOfRange, where,
+                  "a prefix is out of range; write 1 to 32 bits for v4, 1 to 128 for v6");
     return false;
   }
   const auto identity = policy_.spec.identity.find(attribute.name);
@@ -158,19 +188,35 @@ bool RuleCompiler::CompileSource(const KeyAttribute& attribute, const CompiledMa
 }
 
 std::uint32_t RuleCompiler::KeyNumber(KeyPlan plan) {
-  const auto found =
-      plan.DependsOnMatch() ? policy_.keys.end() : std::ranges::find(policy_.keys, plan);
-  const auto number = static_cast<std::uint32_t>(found - policy_.keys.begin());
-  if (found == policy_.keys.end()) policy_.keys.push_back(std::move(plan));
-  return number;
+  const auto next = static_cast<std::uint32_t>(policy_.keys.size());
+  if (!plan.DependsOnMatch()) {
+    std::string names;
+    for (const auto& alternatives : plan.parts()) {
+      for (const KeyPlan::Source& source : alternatives) names += source.encoded_name + "|";
+      names += "&";
+    }
+    const auto [first, last] = plans_.equal_range(names);
+    for (auto at = first; at != last; ++at) {
+      if (policy_.keys[at->second] == plan) return at->second;
+    }
+    plans_.emplace(std::move(names), next);
+  }
+  policy_.keys.push_back(std::move(plan));
+  return next;
 }
 
 bool RuleCompiler::CompileLimits(const RuleSpec& spec, const Where& where, CompiledRule& rule) {
   const Where limit_where(where, "limit");
-  if (spec.limit.empty() == spec.tier_limit.empty()) {
+  if (spec.limit.empty() && spec.tier_limit.empty()) {
+    if (!problems_.HasErrorWithin(limit_where)) {
+      problems_.Add(ProblemCode::kMissing, limit_where,
+                    "the rule has no limit; write limit: 100/min, or limit: { tier: NAME }");
+    }
+    return false;
+  }
+  if (!spec.limit.empty() && !spec.tier_limit.empty()) {
     problems_.Add(ProblemCode::kTwoLimits, limit_where,
-                  spec.limit.empty() ? "the rule has no limit; write limit: 100/min"
-                                     : "write either a limit or a tier's, not both");
+                  "the rule has a limit and that of a tier; keep one of the two");
     return false;
   }
   if (!spec.tier_limit.empty()) return CompileTiers(spec, where, rule);
@@ -224,12 +270,13 @@ bool RuleCompiler::CompileTiers(const RuleSpec& spec, const Where& where, Compil
       rule.tiers.push_back(0);
       continue;
     }
-    if (!CountsAlike(rule.limits.front(), limit)) {
+    const Limit* const counted = FirstCounted(rule);
+    if (counted != nullptr && !CountsAlike(*counted, limit)) {
       const Where tier_where(tiers_where, policy_.tiers[i]);
       problems_.Add(ProblemCode::kAnotherKindOfLimit, Where(tier_where, spec.tier_limit),
                     Quoted(limit.ToString()) + " counts in another way than " +
-                        Quoted(rule.limits.front().ToString()) +
-                        " of the default tier, for the rule " + Quoted(spec.name) +
+                        Quoted(counted->ToString()) + " of another tier, for the rule " +
+                        Quoted(spec.name) +
                         "; change only count and burst, and the period of a bucket");
       good = false;
     }
@@ -243,14 +290,21 @@ void RuleCompiler::CompileCost(const RuleSpec& spec, const Where& where, Compile
   if (!spec.cost) return;
   const CostSpec& cost = *spec.cost;
   const Where cost_where(where, "cost");
-  const auto is_cost = [](std::int64_t value) { return value >= 0 && value <= kMaxCount; };
-  if (!is_cost(cost.fallback) || !is_cost(cost.min) || !is_cost(cost.max) || cost.min > cost.max) {
-    problems_.Add(
-        ProblemCode::kBadCost, cost_where,
-        "min, max and default must be 0 to " + std::to_string(kMaxCount) + ", and min at most max");
+  const CostSpec fixed{.fallback = cost.fallback};
+  if (problems_.HasErrorWithin(cost_where)) return;
+  if (!kCostRange.Has(cost.fallback) || !kCostRange.Has(cost.min) || !kCostRange.Has(cost.max) ||
+      cost.min > cost.max) {
+    problems_.Add(ProblemCode::kBadCost, cost_where,
+                  "write 0 to " + std::to_string(kMaxCount) +
+                      " for min, max and default, and min at most max");
+  } else if (cost.attribute.empty() && cost != fixed) {
+    problems_.Add(ProblemCode::kBadCost, cost_where,
+                  "from, min and max are for a cost that the request states; write where it "
+                  "stands, as in header: x-cost, or only the number");
   } else if (!cost.attribute.empty() && (cost.fallback < cost.min || cost.fallback > cost.max)) {
     problems_.Add(ProblemCode::kBadCost, cost_where,
-                  "default " + std::to_string(cost.fallback) + " is not between min and max");
+                  "default " + std::to_string(cost.fallback) +
+                      " is not between min and max; write one that is");
   }
   if (!cost.attribute.empty()) {
     Result<Attribute> attribute = ParseAttribute(cost.attribute);
@@ -260,8 +314,8 @@ void RuleCompiler::CompileCost(const RuleSpec& spec, const Where& where, Compile
          attribute->kind == AttributeKind::kQuery || attribute->kind == AttributeKind::kDescriptor);
     if (!holds_text) {
       problems_.Add(ProblemCode::kBadCost, cost_where,
-                    "a cost comes from a header, a cookie, the query or a descriptor, not from " +
-                        Quoted(cost.attribute));
+                    "a cost cannot come from " + Quoted(cost.attribute) +
+                        "; name a header, a cookie, a query or a descriptor");
       return;
     }
     rule.cost_attribute = *std::move(attribute);
@@ -273,15 +327,19 @@ void RuleCompiler::CompileBlock(const BlockSpec& spec, const Where& where, Compi
   const auto bad = [&](const std::string& message) {
     problems_.Add(ProblemCode::kBadBlock, where, message);
   };
+  if (problems_.HasErrorWithin(where)) return;
   if (spec.denials < 1 || spec.denials > kMaxDenials || spec.within < kMinWindow) {
     return bad("after: write 1 to " + std::to_string(kMaxDenials) +
                " denials in a length of at least 1ms, as in 10 denials in 1min");
   }
-  if (spec.duration <= Duration(0)) return bad("for: write how long a ban lasts, as in 10min");
+  if (!kBanRange.Has(spec.duration)) {
+    return bad("for: write how long a ban lasts, " + TextOf(kBanRange.least) + " to " +
+               TextOf(kBanRange.most));
+  }
   const bool grows = spec.growing != 1;
-  if (spec.growing < 1 || (grows && spec.up_to < spec.duration)) {
-    return bad(
-        "growing: write a factor of 2 or more and a length above `for`, as in 2x up to 1day");
+  if (spec.growing < 1 || (grows ? spec.up_to < spec.duration : spec.up_to != Duration(0))) {
+    return bad("growing: write a factor of 2 or more and a length of at least " +
+               TextOf(spec.duration) + ", as in 2x up to 1day");
   }
   std::vector<Limit> lengths;
   Duration length = spec.duration;
@@ -290,7 +348,10 @@ void RuleCompiler::CompileBlock(const BlockSpec& spec, const Where& where, Compi
     if (!lasting) return bad(lasting.error().message);
     lengths.push_back(*std::move(lasting));
     if (!grows || length >= spec.up_to) break;
-    if (lengths.size() == kMaxBanLengths) return bad("growing: too many steps");
+    if (lengths.size() == kMaxBanLengths) {
+      return bad("growing: more than " + std::to_string(kMaxBanLengths) +
+                 " steps; write a larger factor");
+    }
     length = length > spec.up_to / spec.growing ? spec.up_to : length * spec.growing;
   }
   Result<Limit> denials = Limit::Make({.algorithm = Algorithm::kSlidingLog,
@@ -303,7 +364,8 @@ void RuleCompiler::CompileBlock(const BlockSpec& spec, const Where& where, Compi
     Result<Limit> made = Lasting(spec.up_to, static_cast<std::int64_t>(lengths.size()));
     if (!made) {
       return bad("growing: " + std::to_string(lengths.size()) + " steps of " + TextOf(spec.up_to) +
-                 " cannot be remembered; they may add up to 366 days");
+                 " cannot be remembered: they may add up to 366 days; write a larger factor or a "
+                 "shorter length");
     }
     steps = *std::move(made);
   }

@@ -2,6 +2,7 @@
 #include <charconv>
 #include <utility>
 
+#include "limit/limit_words.h"
 #include "policy/policy_reader.h"
 
 namespace weir {
@@ -10,6 +11,24 @@ namespace {
 using Kind = YamlNode::Kind;
 
 // --- match ---
+
+bool IsWord(const YamlNode& node, std::string_view word) {
+  return node.kind == Kind::kScalar && !node.quoted && node.text == word;
+}
+
+// Values, among which the two words would read like any other.
+void ReadValues(SpecReader& reader, const Spot& spot, std::vector<std::string>& values) {
+  reader.ReadEach(spot, [&](const Spot& item) {
+    if (IsWord(item.node, "present") || IsWord(item.node, "absent")) {
+      reader.Report(ProblemCode::kWrongType, item.where,
+                    item.node.text +
+                        " stands alone, not among values; put it into quotes if it "
+                        "is one");
+    } else if (std::string text; reader.ReadText(item, text)) {
+      values.push_back(std::move(text));
+    }
+  });
+}
 
 void ReadAttributeTest(SpecReader& reader, const Spot& spot, AttributeTest& test) {
   if (spot.node.kind == Kind::kMap) {
@@ -21,19 +40,18 @@ void ReadAttributeTest(SpecReader& reader, const Spot& spot, AttributeTest& test
         test.negated = !test.negated;
         return ReadAttributeTest(reader, {only.value, where}, test);
       }
-      if (only.key == "any") return reader.ReadTexts({only.value, where}, test.any_of);
+      if (only.key == "any") return ReadValues(reader, {only.value, where}, test.any_of);
     }
     reader.Report(ProblemCode::kWrongType, spot.where,
                   "expected a value, a list of values, present, absent, or { not: ... }");
     return;
   }
-  const bool is_word = spot.node.kind == Kind::kScalar && !spot.node.quoted;
-  if (is_word && spot.node.text == "present") {
+  if (IsWord(spot.node, "present")) {
     test.wants = AttributeTest::Wants::kPresent;
-  } else if (is_word && spot.node.text == "absent") {
+  } else if (IsWord(spot.node, "absent")) {
     test.wants = AttributeTest::Wants::kAbsent;
   } else {
-    reader.ReadTexts(spot, test.any_of);
+    ReadValues(reader, spot, test.any_of);
   }
 }
 
@@ -42,10 +60,14 @@ void ReadAttributeTest(SpecReader& reader, const Spot& spot, AttributeTest& test
 constexpr std::array<Field<KeyAttribute>, 3> kKeyAttributeFields = {{
     {"hash", [](SpecReader& reader, const Spot& spot,
                 KeyAttribute& attribute) { reader.ReadBool(spot, attribute.hash); }},
-    {"v4", [](SpecReader& reader, const Spot& spot,
-              KeyAttribute& attribute) { reader.ReadInt(spot, attribute.ipv4_prefix, 1, 32); }},
-    {"v6", [](SpecReader& reader, const Spot& spot,
-              KeyAttribute& attribute) { reader.ReadInt(spot, attribute.ipv6_prefix, 1, 128); }},
+    {"v4",
+     [](SpecReader& reader, const Spot& spot, KeyAttribute& attribute) {
+       reader.ReadInt(spot, attribute.ipv4_prefix, kIpv4PrefixRange);
+     }},
+    {"v6",
+     [](SpecReader& reader, const Spot& spot, KeyAttribute& attribute) {
+       reader.ReadInt(spot, attribute.ipv6_prefix, kIpv6PrefixRange);
+     }},
 }};
 
 // `user`, or `ip: { v6: 56 }`.
@@ -59,17 +81,23 @@ void ReadKeyAttribute(SpecReader& reader, const Spot& spot, std::vector<KeyAttri
   std::string name;
   if (spot.node.kind == Kind::kMap) {
     reader.Report(ProblemCode::kWrongType, spot.where,
-                  "expected one attribute with its settings: ip: { v6: 56 }");
+                  "expected one attribute with its settings, { ip: { v6: 56 } }; several are a "
+                  "list of them");
   } else if (reader.ReadText(spot, name)) {
     into.emplace_back(std::move(name));
   }
 }
+
+bool IsEmptyList(const YamlNode& node) { return node.kind == Kind::kList && node.items.empty(); }
 
 void ReadKeyPart(SpecReader& reader, const Spot& spot, KeySpec& key) {
   std::vector<KeyAttribute> attributes;
   if (const YamlNode* first_of = spot.node.Find("first_of");
       first_of != nullptr && spot.node.entries.size() == 1) {
     const Where where(spot.where, "first_of");
+    if (IsEmptyList(*first_of)) {
+      reader.Report(ProblemCode::kMissing, where, "first_of is empty; name some attributes");
+    }
     reader.ReadEach({*first_of, where},
                     [&](const Spot& item) { ReadKeyAttribute(reader, item, attributes); });
   } else {
@@ -98,11 +126,16 @@ template <std::size_t place>
 void ReadCostPlace(SpecReader& reader, const Spot& spot, CostSpec& cost) {
   std::string name;
   if (!reader.ReadText(spot, name)) return;
+  if (!cost.attribute.empty()) {
+    return reader.Report(
+        ProblemCode::kBadCost, spot.where,
+        "the cost comes from " + Quoted(cost.attribute) + " already; keep one of the two");
+  }
   cost.attribute = std::string(kNamedPlaces[place]) + "." + name;
 }
 template <std::int64_t CostSpec::* member>
 void ReadCostCount(SpecReader& reader, const Spot& spot, CostSpec& cost) {
-  reader.ReadCount(spot, cost.*member, 0, kMaxCount);
+  reader.ReadCount(spot, cost.*member, kCostRange);
 }
 constexpr std::array<Field<CostSpec>, 8> kCostFields = {{
     {"header", ReadCostPlace<0>},
@@ -155,9 +188,10 @@ void ReadBlockGrowing(SpecReader& reader, const Spot& spot, BlockSpec& block) {
       words.size() == 4 && words[0].ends_with('x') && words[1] == "up" && words[2] == "to";
   const auto factor = shaped ? ParseCount(words[0].substr(0, words[0].size() - 1)) : std::nullopt;
   const auto up_to = shaped ? ParseLength(words[3]) : std::nullopt;
-  if (!factor || !up_to) {
-    return reader.Report(ProblemCode::kBadBlock, spot.where,
-                         Quoted(text) + ": write a factor and a length, as in 2x up to 1day");
+  if (!factor || *factor < 2 || !up_to) {
+    return reader.Report(
+        ProblemCode::kBadBlock, spot.where,
+        Quoted(text) + ": write a factor of 2 or more and a length, as in 2x up to 1day");
   }
   block.growing = *factor;
   block.up_to = *up_to;
@@ -165,10 +199,8 @@ void ReadBlockGrowing(SpecReader& reader, const Spot& spot, BlockSpec& block) {
 
 constexpr std::array<Field<BlockSpec>, 3> kBlockFields = {{
     {"after", ReadBlockAfter},
-    {"for",
-     [](SpecReader& reader, const Spot& spot, BlockSpec& block) {
-       reader.ReadLength(spot, block.duration, std::chrono::milliseconds(1), kMaxPeriod);
-     }},
+    {"for", [](SpecReader& reader, const Spot& spot,
+               BlockSpec& block) { reader.ReadLength(spot, block.duration, kBanRange); }},
     {"growing", ReadBlockGrowing},
 }};
 
@@ -176,23 +208,24 @@ constexpr std::array<Field<BlockSpec>, 3> kBlockFields = {{
 
 // - { user: ann, limit: 1000/min }, - { key: ann, limit: ... } or - { file: customers.csv }
 void ReadOverrideRow(SpecReader& reader, const Spot& spot, RuleSpec& rule) {
+  if (IsOverrideFile(spot.node)) {
+    const Where where(spot.where, kOverrideFileKey);
+    reader.ReadText({spot.node.entries.front().value, where}, rule.override_files.emplace_back());
+    return;
+  }
+  // One for each row of the list, also for those that are wrong: places are found by counting.
+  OverrideSpec& row = rule.overrides.emplace_back();
   if (!reader.IsMap(spot)) return;
-  OverrideSpec row;
   for (const YamlNode::Entry& entry : spot.node.entries) {
     const Where where(spot.where, entry.key);
     std::string text;
-    if (!reader.ReadText({entry.value, where}, text)) return;
-    if (entry.key == "file" && spot.node.entries.size() == 1) {
-      rule.override_files.push_back(std::move(text));
-      return;
-    }
-    if (entry.key == "limit") {
+    if (!reader.ReadText({entry.value, where}, text)) continue;
+    if (entry.key == kOverrideLimitKey) {
       row.limit = std::move(text);
     } else {
-      row.key.emplace_back(entry.key == "key" ? "" : entry.key, std::move(text));
+      row.key.emplace_back(entry.key == kOverrideKeyKey ? "" : entry.key, std::move(text));
     }
   }
-  rule.overrides.push_back(std::move(row));
 }
 
 // --- rule ---
@@ -230,7 +263,7 @@ constexpr std::array<Field<RuleSpec>, 20> kRuleFields = {{
                   RuleSpec& rule) { reader.ReadBool(spot, rule.strict); }},
     {"sub_windows",
      [](SpecReader& reader, const Spot& spot, RuleSpec& rule) {
-       reader.ReadInt(spot, rule.sub_windows, kMinSubWindows, kMaxSubWindows);
+       reader.ReadInt(spot, rule.sub_windows, kSubWindowRange);
      }},
     {"queue", [](SpecReader& reader, const Spot& spot,
                  RuleSpec& rule) { reader.ReadBool(spot, rule.queue); }},
@@ -285,12 +318,17 @@ void ReadMatches(SpecReader& reader, const Spot& spot, std::vector<Match>& match
 void ReadKey(SpecReader& reader, const Spot& spot, KeySpec& key) {
   const bool global = spot.node.kind == Kind::kScalar && spot.node.text == kGlobalKey;
   if (global) return;
+  if (IsEmptyList(spot.node)) {
+    reader.Report(ProblemCode::kMissing, spot.where,
+                  "the key is empty; name attributes, or write key: global if all requests share "
+                  "one count");
+  }
   reader.ReadEach(spot, [&](const Spot& item) { ReadKeyPart(reader, item, key); });
 }
 
 void ReadCost(SpecReader& reader, const Spot& spot, CostSpec& cost) {
   if (spot.node.kind == Kind::kMap) return reader.ReadMap(spot, kCostFields, cost);
-  reader.ReadCount(spot, cost.fallback, 0, kMaxCount);
+  reader.ReadCount(spot, cost.fallback, kCostRange);
 }
 
 void ReadBlock(SpecReader& reader, const Spot& spot, BlockSpec& block) {
@@ -315,13 +353,15 @@ void ReadOverrides(SpecReader& reader, const Spot& spot, RuleSpec& rule) {
 
 void ReadRule(SpecReader& reader, const Spot& spot, RuleSpec& rule) {
   reader.ReadMap(spot, kRuleFields, rule);
-  if (spot.node.kind != Kind::kMap) return;
-  for (const std::string_view needed : {"name", "key", "limit"}) {
-    if (spot.node.Find(needed) != nullptr) continue;
-    reader.Report(ProblemCode::kMissing, spot.where,
-                  "the rule has no " + std::string(needed) + "; write " + std::string(needed) +
-                      (needed == "key" ? ": ip, user, ... or global" : ": ..."));
-  }
+  // Everything else that is missing can be told from the spec, but no key is a key: global.
+  if (spot.node.kind != Kind::kMap || spot.node.Find("key") != nullptr) return;
+  reader.Report(ProblemCode::kMissing, Where(spot.where, "key"),
+                "the rule has no key; write key: ip, user, ... or global");
+}
+
+bool IsOverrideFile(const YamlNode& row) {
+  return row.kind == Kind::kMap && row.entries.size() == 1 &&
+         row.entries.front().key == kOverrideFileKey;
 }
 
 std::vector<KeysOfMap> AllRuleKeys() {

@@ -2,10 +2,13 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
+#include <type_traits>
 
 #include "limit/limit_words.h"
 #include "policy/address.h"
 #include "policy/policy_compiler.h"
+#include "policy/policy_ranges.h"
 
 namespace weir {
 namespace {
@@ -27,9 +30,36 @@ bool IsHostAndPort(std::string_view text) {
   return !host.empty() && host.find_first_of(":/[] ") == std::string_view::npos;
 }
 
+// unix:/path, as long as a socket's path may be.
+bool IsUnixSocket(std::string_view text) {
+  constexpr std::string_view kScheme = "unix:";
+  constexpr std::size_t kLongest = 107;
+  if (!text.starts_with("unix:/")) return false;
+  text.remove_prefix(kScheme.size());
+  return text.size() > 1 && text.size() <= kLongest && text.find('\0') == std::string_view::npos;
+}
+
+// Where a secret is, with something behind the colon.
+bool IsSecretSource(std::string_view text) {
+  const auto names = [&](std::string_view scheme) {
+    return text.starts_with(scheme) && text.size() > scheme.size();
+  };
+  return names("env:") || names("file:");
+}
+
+void CheckTls(const ListenerSpec& listener, const Where& where, ProblemList& problems) {
+  const bool certificate = !listener.tls_certificate.empty();
+  const bool key = !listener.tls_key.empty();
+  if (certificate != key || (!certificate && !listener.tls_client_ca.empty())) {
+    problems.Add(ProblemCode::kBadListener, Where(where, "tls"),
+                 "a certificate and a key go together, and client_ca needs both; write them");
+  }
+}
+
 void CheckListeners(const PolicySpec& spec, ProblemList& problems) {
   const Where top;
   const Where listen(top, "listen");
+  std::map<std::string_view, std::string_view> protocols;  // By address.
   for (const auto& [protocol, listener] : spec.listen) {
     const Where where(listen, protocol);
     const bool known = protocol == "http" || protocol == "resp" || protocol == "grpc";
@@ -37,18 +67,21 @@ void CheckListeners(const PolicySpec& spec, ProblemList& problems) {
       problems.Add(ProblemCode::kBadListener, where,
                    "unknown protocol " + Quoted(protocol) + "; there are http, resp and grpc");
     }
-    const bool is_unix = listener.address.starts_with("unix:/");
-    if (!is_unix && !IsHostAndPort(listener.address)) {
+    if (!IsUnixSocket(listener.address) && !IsHostAndPort(listener.address)) {
+      if (!problems.HasErrorWithin(where)) {
+        problems.Add(
+            ProblemCode::kBadListener, where,
+            Quoted(listener.address) +
+                " is nothing to listen on; write 127.0.0.1:8080, [::1]:8080 or unix:/path");
+      }
+    } else if (const auto [taken, is_new] = protocols.emplace(listener.address, protocol);
+               !is_new && !listener.address.ends_with(":0")) {
       problems.Add(ProblemCode::kBadListener, where,
-                   Quoted(listener.address) +
-                       " is nothing to listen on; write 127.0.0.1:8080, [::1]:8080 or unix:/path");
+                   Quoted(listener.address) + " is taken by " + std::string(taken->second) +
+                       " already; write another");
     }
-    if (listener.tls_certificate.empty() != listener.tls_key.empty()) {
-      problems.Add(ProblemCode::kBadListener, Where(where, "tls"),
-                   "a certificate and a key go together; write both");
-    }
-    if (!listener.token.empty() && !listener.token.starts_with("env:") &&
-        !listener.token.starts_with("file:")) {
+    CheckTls(listener, where, problems);
+    if (!listener.token.empty() && !IsSecretSource(listener.token)) {
       problems.Add(ProblemCode::kBadSecret, Where(where, "token"),
                    "a token does not belong into a policy; write env:NAME or file:PATH");
     }
@@ -59,6 +92,7 @@ void CheckStores(const PolicySpec& spec, ProblemList& problems) {
   constexpr std::array<std::string_view, 7> kSchemes = {
       "redis://",          "rediss://",         "redis+unix://",     "redis+cluster://",
       "rediss+cluster://", "redis+sentinel://", "rediss+sentinel://"};
+  constexpr std::string_view kMemory = "memory";
   const Where top;
   const Where store(top, "store");
   for (std::size_t i = 0; i < spec.store.size(); ++i) {
@@ -66,14 +100,25 @@ void CheckStores(const PolicySpec& spec, ProblemList& problems) {
     const auto fits = [&](std::string_view scheme) {
       return address.starts_with(scheme) && address.size() > scheme.size();
     };
-    if (address == "memory" && spec.store.size() == 1) continue;
-    if (std::ranges::any_of(kSchemes, fits)) continue;
-    problems.Add(ProblemCode::kBadStore, spec.store.size() == 1 ? store : Where(store, i),
-                 Quoted(address) +
-                     " is no store; write memory, or redis://HOST:PORT, rediss://, "
-                     "redis+unix://, redis+cluster:// or redis+sentinel://");
+    const Where where = spec.store.size() == 1 ? store : Where(store, i);
+    if (address == kMemory) {
+      if (spec.store.size() == 1) continue;
+      problems.Add(ProblemCode::kBadStore, where,
+                   "memory cannot be one of several shards; write only that, or only others");
+    } else if (std::ranges::none_of(kSchemes, fits)) {
+      problems.Add(ProblemCode::kBadStore, where,
+                   Quoted(address) +
+                       " is no store; write memory, or redis://HOST:PORT, rediss://, "
+                       "redis+unix://, redis+cluster:// or redis+sentinel://");
+    } else if (std::find(spec.store.begin(), spec.store.begin() + static_cast<std::ptrdiff_t>(i),
+                         address) != spec.store.begin() + static_cast<std::ptrdiff_t>(i)) {
+      problems.Add(ProblemCode::kBadStore, where,
+                   Quoted(address) + " is among the shards already; remove one of them");
+    }
   }
-  if (spec.store.empty()) problems.Add(ProblemCode::kBadStore, store, "no store; write memory");
+  if (spec.store.empty() && !problems.HasErrorWithin(store)) {
+    problems.Add(ProblemCode::kBadStore, store, "no store; write memory");
+  }
 }
 
 void CheckTrust(const PolicySpec& spec, ProblemList& problems) {
@@ -96,12 +141,58 @@ void CheckTrust(const PolicySpec& spec, ProblemList& problems) {
     problems.Add(ProblemCode::kTwoWaysOfTrust, Where(Where(top, "client_ip"), "hops"),
                  "proxies are counted here and named in trusted_proxies; write one of the two");
   }
-  if (spec.client_ip.hops < 0 || spec.client_ip.hops > 32 || spec.client_ip.ipv6_prefix < 16 ||
-      spec.client_ip.ipv6_prefix > 128) {
-    problems.Add(ProblemCode::kOutOfRange, Where(top, "client_ip"),
-                 "hops may be 1 to 32, ipv6_prefix 16 to 128");
-  }
 }
+
+// The ranges that reading a file keeps to, for those who make a policy in code.
+class RangeChecker {
+ public:
+  RangeChecker(const PolicySpec& spec, ProblemList& problems) : spec_(spec), problems_(problems) {}
+
+  void Check() {
+    const Where client_ip(top_, "client_ip");
+    if (spec_.client_ip.hops != 0) Check(client_ip, "hops", spec_.client_ip.hops, kHopRange);
+    Check(client_ip, "ipv6_prefix", spec_.client_ip.ipv6_prefix, kDefaultIpv6PrefixRange);
+    if (spec_.fleet_size != 0) Check(top_, "fleet_size", spec_.fleet_size, kFleetRange);
+    Check(top_, "max_wait", spec_.max_wait, kWaitRange);
+    if (spec_.queue_hold) Check(top_, "queue_hold", *spec_.queue_hold, kWaitRange);
+    const Where redis(top_, "redis");
+    Check(redis, "connect_timeout", spec_.redis.connect_timeout, kTimeoutRange);
+    Check(redis, "timeout", spec_.redis.timeout, kTimeoutRange);
+    Check(redis, "connections", spec_.redis.connections, kConnectionRange);
+    Check(redis, "max_in_flight", spec_.redis.max_in_flight, kInFlightRange);
+    const Where limits(top_, "limits");
+    Check(limits, "connections", spec_.limits.connections, kServiceCountRange);
+    Check(limits, "per_address", spec_.limits.per_address, kServiceCountRange);
+    Check(limits, "pipeline", spec_.limits.pipeline, kServiceCountRange);
+    Check(limits, "output", spec_.limits.output, kServiceSizeRange);
+    Check(limits, "waiters", spec_.limits.waiters, kServiceCountRange);
+    Check(limits, "header", spec_.limits.header, kServiceSizeRange);
+    Check(limits, "body", spec_.limits.body, kServiceSizeRange);
+    Check(Where(top_, "memory"), "cap", spec_.memory.cap, kMemoryCapRange);
+  }
+
+ private:
+  template <typename Value>
+  static std::string Text(Value value) {
+    if constexpr (std::is_same_v<Value, Duration>) {
+      return TextOf(value);
+    } else {
+      return std::to_string(value);
+    }
+  }
+
+  template <typename Value>
+  void Check(const Where& where, std::string_view key, Value value, const Range<Value>& range) {
+    if (range.Has(value)) return;
+    problems_.Add(
+        ProblemCode::kOutOfRange, Where(where, key),
+        Text(value) + " is not allowed; write " + Text(range.least) + " to " + Text(range.most));
+  }
+
+  const PolicySpec& spec_;
+  ProblemList& problems_;
+  const Where top_;
+};
 
 void CheckIdentity(const PolicySpec& spec, ProblemList& problems) {
   constexpr std::array<std::string_view, 4> kAttributes = {"user", "api_key", "org", "tier"};
@@ -119,7 +210,7 @@ void CheckIdentity(const PolicySpec& spec, ProblemList& problems) {
     const bool readable =
         from && (from->kind == AttributeKind::kHeader || from->kind == AttributeKind::kCookie ||
                  from->kind == AttributeKind::kQuery);
-    if (!readable && !by_default_only) {
+    if (!readable && !by_default_only && !problems.HasErrorWithin(where)) {
       problems.Add(ProblemCode::kBadIdentity, where,
                    "write where it comes from: header: NAME, cookie: NAME or query: NAME");
     }
@@ -153,10 +244,7 @@ void CheckService(const PolicySpec& spec, ProblemList& problems) {
                  "keys are hashed, and every node must hash them alike; write hash_secret: "
                  "env:NAME or file:PATH");
   }
-  if (spec.max_wait < Duration(0) || spec.max_wait > kMaxWait) {
-    problems.Add(ProblemCode::kOutOfRange, Where(top, "max_wait"),
-                 TextOf(spec.max_wait) + " is not allowed; write 0s to " + TextOf(kMaxWait));
-  }
+  RangeChecker(spec, problems).Check();
 }
 
 }  // namespace weir

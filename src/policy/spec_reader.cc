@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "limit/limit_words.h"
+#include "policy/attribute.h"
 
 namespace weir {
 namespace {
@@ -24,12 +25,21 @@ std::size_t Distance(std::string_view a, std::string_view b) {
   for (std::size_t i = 0; i < a.size(); ++i) {
     std::size_t diagonal = std::exchange(row[0], i + 1);
     for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
+      const std::size_t changed = diagonal + (ToLower(a[i]) == ToLower(b[j]) ? 0 : 1);
       diagonal = row[j + 1];
       row[j + 1] = std::min({changed, row[j] + 1, diagonal + 1});
     }
   }
   return row.back();
+}
+
+// Digits behind a minus, or so many that they are too large: a number, but none that may stand
+// here. `rest` is what follows the digits.
+bool IsHopelessNumber(std::string_view text, std::string_view& rest) {
+  if (text.starts_with('-')) text.remove_prefix(1);
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  rest = text.substr(digits);
+  return digits > 0;
 }
 
 }  // namespace
@@ -105,42 +115,41 @@ void SpecReader::ReadTexts(const Spot& spot, std::vector<std::string>& texts) {
 }
 
 void SpecReader::ReadBool(const Spot& spot, bool& value) {
-  const bool is_word = spot.node.kind == YamlNode::Kind::kScalar && !spot.node.quoted;
-  const std::optional<bool> found = is_word ? MeaningOf(spot.node.text, kBools) : std::nullopt;
-  if (found) {
+  const bool scalar = spot.node.kind == YamlNode::Kind::kScalar;
+  const std::optional<bool> found = scalar ? MeaningOf(spot.node.text, kBools) : std::nullopt;
+  if (found && !spot.node.quoted) {
     value = *found;
     return;
   }
   Report(ProblemCode::kNotABool, spot.where,
-         "found " + Describe(spot.node) + ", expected true or false");
+         "found " + Describe(spot.node) + ", expected true or false" +
+             (found ? " without quotes" : ""));
 }
 
-void SpecReader::ReadCount(const Spot& spot, std::int64_t& value, std::int64_t least,
-                           std::int64_t most) {
+void SpecReader::ReadCount(const Spot& spot, std::int64_t& value,
+                           const Range<std::int64_t>& range) {
   std::string text;
   if (!ReadText(spot, text)) return;
   const std::optional<std::int64_t> count = ParseCount(text);
-  if (!count) {
-    Report(ProblemCode::kNotANumber, spot.where,
-           Quoted(text) + " is no whole number; write " + std::to_string(least) + " to " +
-               std::to_string(most));
-  } else if (*count < least || *count > most) {
-    Report(ProblemCode::kOutOfRange, spot.where,
-           Quoted(text) + " is not allowed; write " + std::to_string(least) + " to " +
-               std::to_string(most));
-  } else {
+  if (count && range.Has(*count)) {
     value = *count;
+    return;
   }
+  std::string_view ending;
+  const bool number = count || (IsHopelessNumber(text, ending) &&
+                                (ending.empty() || MeaningOf(ending, kCountEndings)));
+  Report(number ? ProblemCode::kOutOfRange : ProblemCode::kNotANumber, spot.where,
+         Quoted(text) + (number ? " is not allowed" : " is no whole number") + "; write " +
+             std::to_string(range.least) + " to " + std::to_string(range.most));
 }
 
-void SpecReader::ReadInt(const Spot& spot, int& value, int least, int most) {
+void SpecReader::ReadInt(const Spot& spot, int& value, const Range<int>& range) {
   std::int64_t wide = value;
-  ReadCount(spot, wide, least, most);
+  ReadCount(spot, wide, {.least = range.least, .most = range.most});
   value = static_cast<int>(wide);
 }
 
-void SpecReader::ReadSize(const Spot& spot, std::int64_t& bytes, std::int64_t least,
-                          std::int64_t most) {
+void SpecReader::ReadSize(const Spot& spot, std::int64_t& bytes, const Range<std::int64_t>& range) {
   std::string text;
   if (!ReadText(spot, text)) return;
   const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
@@ -148,31 +157,36 @@ void SpecReader::ReadSize(const Spot& spot, std::int64_t& bytes, std::int64_t le
   const std::string_view unit = std::string_view(text).substr(digits);
   const std::optional<std::int64_t> factor =
       unit.empty() ? std::optional<std::int64_t>(1) : MeaningOf(unit, kSizes);
-  if (!number || !factor) {
+  if (digits == 0 || !factor) {
     Report(ProblemCode::kNotASize, spot.where,
            Quoted(text) + " is no size; write bytes, or a number with KiB, MiB or GiB behind it");
-  } else if (*number > most / *factor || *number * *factor < least) {
+  } else if (!number || *number > range.most / *factor || *number * *factor < range.least) {
     Report(ProblemCode::kOutOfRange, spot.where,
-           Quoted(text) + " is not allowed; write " + std::to_string(least) + " to " +
-               std::to_string(most) + " bytes");
+           Quoted(text) + " is not allowed; write " + std::to_string(range.least) + " to " +
+               std::to_string(range.most) + " bytes");
   } else {
     bytes = *number * *factor;
   }
 }
 
-void SpecReader::ReadLength(const Spot& spot, Duration& length, Duration least, Duration most) {
+void SpecReader::ReadLength(const Spot& spot, Duration& length, const Range<Duration>& range) {
   std::string text;
   if (!ReadText(spot, text)) return;
   const std::optional<Duration> read = ParseLength(text);
-  if (!read) {
+  if (read && range.Has(*read)) {
+    length = *read;
+    return;
+  }
+  std::string_view unit;
+  const bool is_length = read || (IsHopelessNumber(text, unit) && MeaningOf(unit, kUnits));
+  if (is_length) {
+    Report(ProblemCode::kOutOfRange, spot.where,
+           Quoted(text) + " is not allowed; write " + TextOf(range.least) + " to " +
+               TextOf(range.most));
+  } else {
     Report(
         ProblemCode::kNotALength, spot.where,
         Quoted(text) + " is no length of time; write a number and a unit, such as 200ms or 10min");
-  } else if (*read < least || *read > most) {
-    Report(ProblemCode::kOutOfRange, spot.where,
-           Quoted(text) + " is not allowed; write " + TextOf(least) + " to " + TextOf(most));
-  } else {
-    length = *read;
   }
 }
 

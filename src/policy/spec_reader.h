@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "policy/policy_ranges.h"
 #include "policy/policy_words.h"
 #include "policy/problems.h"
 #include "policy/yaml_tree.h"
@@ -78,10 +79,10 @@ class SpecReader {
   bool ReadText(const Spot& spot, std::string& text);
   void ReadTexts(const Spot& spot, std::vector<std::string>& texts);
   void ReadBool(const Spot& spot, bool& value);
-  void ReadCount(const Spot& spot, std::int64_t& value, std::int64_t least, std::int64_t most);
-  void ReadInt(const Spot& spot, int& value, int least, int most);
-  void ReadSize(const Spot& spot, std::int64_t& bytes, std::int64_t least, std::int64_t most);
-  void ReadLength(const Spot& spot, Duration& length, Duration least, Duration most);
+  void ReadCount(const Spot& spot, std::int64_t& value, const Range<std::int64_t>& range);
+  void ReadInt(const Spot& spot, int& value, const Range<int>& range);
+  void ReadSize(const Spot& spot, std::int64_t& bytes, const Range<std::int64_t>& range);
+  void ReadLength(const Spot& spot, Duration& length, const Range<Duration>& range);
 
   bool IsMap(const Spot& spot);
   void Report(ProblemCode code, const Where& where, std::string message) {
@@ -99,7 +100,7 @@ class SpecReader {
 // What a problem calls a node: "a map", "a list", "nothing", "the text "x"".
 std::string Describe(const YamlNode& node);
 
-// The one of `allowed` that was probably meant, or nothing.
+// The one of `allowed` that was probably meant, or nothing. Upper and lower case are the same.
 std::optional<std::string_view> Nearest(std::string_view word,
                                         std::span<const std::string_view> allowed);
 

@@ -24,14 +24,36 @@ constexpr std::array<bool, 256> kPlain = [] {
 // Most values are plain from end to end, so they are looked at in blocks.
 using Block = unsigned char __attribute__((vector_size(16)));
 
+using Words = std::uint64_t __attribute__((vector_size(16)));
+
 bool AllPlain(const Block& c) noexcept {
   const Block letter = (c | 0x20) - 'a';
   const Block digit = c - '0';
-  const auto plain =
-      (letter < 26) | (digit < 10) | (c == '.') | (c == '_') | (c == '@') | (c == '-');
-  std::array<std::uint64_t, 2> halves;
-  std::memcpy(halves.data(), &plain, sizeof(plain));
-  return (halves[0] & halves[1]) == ~std::uint64_t{0};
+  const auto plain = reinterpret_cast<Words>((letter < 26) | (digit < 10) | (c == '.') |
+                                             (c == '_') | (c == '@') | (c == '-'));
+  return (plain[0] & plain[1]) == ~std::uint64_t{0};
+}
+
+// The same for less than a block: its first bytes and its last, which overlap.
+template <typename Part>
+bool CopyIfPlain(std::string_view text, char* out) noexcept {
+  Part first = 0;
+  Part last = 0;
+  std::memcpy(&first, text.data(), sizeof(Part));
+  std::memcpy(&last, text.data() + text.size() - sizeof(Part), sizeof(Part));
+  // Bytes that a part does not have are as another.
+  constexpr std::uint64_t kRepeat = sizeof(Part) == sizeof(std::uint64_t) ? 1 : 0x1'0000'0001;
+  if (!AllPlain(reinterpret_cast<Block>(Words{first * kRepeat, last * kRepeat}))) return false;
+  std::memcpy(out, &first, sizeof(Part));
+  std::memcpy(out + text.size() - sizeof(Part), &last, sizeof(Part));
+  return true;
+}
+
+// Writes a text shorter than a block, if it is plain and not very short.
+bool CopyShortIfPlain(std::string_view text, char* out) noexcept {
+  if (text.size() >= sizeof(std::uint64_t)) return CopyIfPlain<std::uint64_t>(text, out);
+  if (text.size() >= sizeof(std::uint32_t)) return CopyIfPlain<std::uint32_t>(text, out);
+  return false;
 }
 
 // `out` must have room for kMostEncodedBytes of each. The end of what was written.
@@ -45,6 +67,7 @@ char* Encode(std::string_view text, char* out) noexcept {
     out += sizeof(block);
     text.remove_prefix(sizeof(block));
   }
+  if (text.size() < sizeof(Block) && CopyShortIfPlain(text, out)) return out + text.size();
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if (kPlain[byte]) [[likely]] {

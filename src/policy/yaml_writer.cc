@@ -23,7 +23,7 @@ bool IsSpecialWord(std::string_view text) {
   return std::ranges::find(kWords, lower) != kWords.end();
 }
 
-// Words with single blanks between them, none of whose characters has a meaning in YAML.
+// Words with blanks between them, none of whose characters has a meaning in YAML.
 bool IsPlain(std::string_view text) {
   if (text.empty() || IsSpecialWord(text)) return false;
   if (text.front() == '-' || text.front() == '.' || text.front() == '@') return false;
@@ -31,20 +31,29 @@ bool IsPlain(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c == ' ' || IsPlainCharacter(c); });
 }
 
+// Control characters as escapes: those of ASCII, and U+0080 to U+009F, which are two bytes. The
+// reader takes neither as they are. U+2028 and the like are text to it.
 std::string InQuotes(std::string_view text) {
   constexpr std::string_view kHex = "0123456789abcdef";
   std::string quoted = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
+  const auto escape = [&](unsigned char byte) {
+    quoted += "\\x";
+    quoted += kHex[byte >> 4];
+    quoted += kHex[byte & 15];
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
+    if (byte == '"' || byte == '\\') {
       quoted += '\\';
-      quoted += c;
+      quoted += text[i];
     } else if (byte < ' ' || byte == 0x7f) {
-      quoted += "\\x";
-      quoted += kHex[byte >> 4];
-      quoted += kHex[byte & 15];
+      escape(byte);
+    } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {
+      escape(next);
+      ++i;
     } else {
-      quoted += c;
+      quoted += text[i];
     }
   }
   return quoted + "\"";

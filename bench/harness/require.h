@@ -9,7 +9,7 @@ namespace weir::bench {
 
 inline void Require(bool holds, const char* what) {
   if (holds) return;
-  std::fprintf(stderr, "bench_core: this does not hold: %s\n", what);
+  std::fprintf(stderr, "benchmark: this does not hold: %s\n", what);
   std::abort();
 }
 

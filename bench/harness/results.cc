@@ -1,11 +1,11 @@
-#include "results.h"
+#include "harness/results.h"
 
 #include <chrono>
 #include <cstdio>
 
 #include <weir/clock.h>
 
-#include "require.h"
+#include "harness/require.h"
 
 namespace weir::bench {
 
