@@ -105,6 +105,10 @@ class Limit {
   // The same, but a change even if the two are equal: for one of several limits that share the
   // state of their keys, when another of them changes.
   Limit ReplacingAmongOthers(const Limit& before, Now now) const;
+  // This limit with the past of `other`, as if it had been in force all the while: to replace one
+  // of several that share the state of their keys, when nobody can tell which. Counts are then
+  // kept as they are.
+  Limit InPlaceOf(const Limit& other) const;
 
   const LimitSpec& spec() const noexcept { return spec_; }
   LimitKind kind() const noexcept { return spec_.kind; }

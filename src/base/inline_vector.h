@@ -23,6 +23,9 @@ class InlineVector {
     return *std::construct_at(items_ + size_++, std::forward<Arguments>(arguments)...);
   }
 
+  // There must be one.
+  void pop_back() noexcept { std::destroy_at(items_ + --size_); }
+
   std::size_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
   T& operator[](std::size_t i) noexcept { return items_[i]; }

@@ -21,6 +21,16 @@ TEST(InlineVector, HoldsWhatWasPutInInOrder) {
   EXPECT_EQ(numbers.span().size(), 2U);
 }
 
+TEST(InlineVector, TakesBackTheLast) {
+  const auto counted = std::make_shared<int>(1);
+  InlineVector<std::shared_ptr<int>, 2> owners;
+  owners.emplace_back(counted);
+  owners.emplace_back(counted);
+  owners.pop_back();
+  EXPECT_EQ(owners.size(), 1U);
+  EXPECT_EQ(counted.use_count(), 2);
+}
+
 TEST(InlineVector, DestroysOnlyWhatItMade) {
   const auto counted = std::make_shared<int>(1);
   {

@@ -48,8 +48,13 @@ bool Call::Meet(std::uint32_t number, Verb verb, std::int64_t cost) noexcept {
   const CompiledRule& rule = policy.rules[number];
   if (!IsAskedFor(rule)) return true;
   if (charges_.size() == kMaxGroupCharges) return false;
+  const std::size_t keys_before = keys_.size();
   const WrittenKey& key = KeyOf(rule, policy.MatchOf(number));
-  if (!key.complete && rule.unidentified == Unidentified::kSkipRule) return true;
+  if (!key.complete && rule.unidentified == Unidentified::kSkipRule) {
+    // There is room for as many keys as charges, so one that leads to none must not stay.
+    if (keys_.size() > keys_before) keys_.pop_back();
+    return true;
+  }
   const RuleInForce& in_force = version_.rules[number];
   const bool refused = !key.complete && rule.unidentified == Unidentified::kDeny;
   const std::uint32_t its_tier = rule.tiers.empty() ? 0 : tier();
@@ -102,10 +107,10 @@ bool Call::AddBans(Verb verb) noexcept {
   if (!asks && verb != Verb::kReset) return true;
   for (std::size_t i = 0; i < met_.size(); ++i) {
     Met& met = met_[i];
-    if (!met.bans || charges_[i].shadow) continue;
+    const bool everything = verb == Verb::kReset;
+    if (!met.bans || (charges_[i].shadow && !everything)) continue;
     const BlockPlan& block = *version_.compiled().rules[met.rule].block;
     const RuleInForce& rule = version_.rules[met.rule];
-    const bool everything = verb == Verb::kReset;
     if (charges_.size() + (everything ? 3 : 1) > kMaxGroupCharges) return false;
     Charge charge{.rule = rule.name,
                   .key = charges_[i].key,
@@ -128,24 +133,34 @@ bool Call::AddBans(Verb verb) noexcept {
   return true;
 }
 
+void Call::TakeUpBans() noexcept {
+  for (std::size_t i = 0; i < met_.size(); ++i) {
+    if (IsBanned(met_[i])) DenyFor(i, decisions_[met_[i].ban].retry_after);
+  }
+}
+
+void Call::DenyFor(std::size_t number, Duration rest) noexcept {
+  Decision& decision = decisions_[number];
+  const bool denied_for_longer = !decision.allowed && decision.retry_after >= rest;
+  if (denied_for_longer) return;
+  decision.allowed = false;
+  decision.reason = Reason::kBanned;
+  decision.remaining = 0;
+  decision.retry_after = rest;
+  decision.reset_after = std::max(decision.reset_after, rest);
+  decision.delay = Duration(0);
+}
+
 Answer Call::Conclude(std::span<RuleDecision> each) noexcept {
   Answer answer{.rules = met_.size()};
   for (std::size_t i = 0; i < std::min(met_.size(), each.size()); ++i) {
     each[i] = {.decision = decisions_[i], .shadow = charges_[i].shadow};
   }
-  // Bans stand behind the rules.
+  // What asks for bans stands behind the rules, and has no say of its own.
   const std::span<const Charge> rules = charges_.span().first(met_.size());
-  answer.decision =
-      charges_.size() == met_.size() ? group_.decision : Combine(rules, decisions_.span());
+  const bool may_be_banned = charges_.size() > met_.size();
+  answer.decision = may_be_banned ? Combine(rules, decisions_.span()) : group_.decision;
   answer.decision.reservation = group_.reservation;
-  for (const Met& met : met_) {
-    if (met.ban == kNoBan || decisions_[met.ban].allowed) continue;
-    Decision banned = decisions_[met.ban];
-    banned.reason = Reason::kBanned;
-    banned.cost = charges_[0].cost;
-    if (!answer.decision.allowed && answer.decision.retry_after >= banned.retry_after) continue;
-    answer.decision = banned;
-  }
   if (answer.decision.allowed) return answer;
   for (const Met& met : met_) {
     if (version_.rules[met.rule].name != answer.decision.rule) continue;

@@ -37,25 +37,33 @@ class Call {
 
   Group& group() noexcept { return group_; }
 
-  // The answer, once the group is decided; `each` is filled as Engine::Check says.
-  Answer Conclude(std::span<RuleDecision> each) noexcept;
+  // --- Once the group is decided, in this order. ---
 
-  // What bans are about: a rule that bans and has just denied the request for want of room.
+  // Where a ban is in force, its rule denies.
+  void TakeUpBans() noexcept;
+
+  // What bans are about: a rule that bans and has just denied the request for want of room. A mere
+  // question is not counted, nor is one who is banned already.
   struct Denial {
     std::uint32_t rule;
     std::uint64_t key;  // The hash of the key, without a scope.
   };
-  template <typename Sink>  // void(const Denial&)
-  void ForEachDenial(Sink&& sink) const {
+  // `count` is Duration(const Denial&): how long the ban lasts that it leads to, or zero.
+  template <typename Count>
+  void CountDenials(Count&& count) noexcept {
     for (std::size_t i = 0; i < met_.size(); ++i) {
       const Met& met = met_[i];
       const bool denied = !decisions_[i].allowed && decisions_[i].reason == Reason::kLimited;
-      const bool banned = met.ban != kNoBan && !decisions_[met.ban].allowed;
-      if (met.bans && denied && !banned && !charges_[i].shadow) {
-        sink(Denial{.rule = met.rule, .key = met.key});
+      if (!met.bans || !denied || IsBanned(met) || charges_[i].shadow || charges_[i].cost == 0) {
+        continue;
       }
+      const Duration length = count(Denial{.rule = met.rule, .key = met.key});
+      if (length > Duration(0)) DenyFor(i, length);
     }
   }
+
+  // The answer; `each` is filled as Engine::Check says.
+  Answer Conclude(std::span<RuleDecision> each) noexcept;
 
   bool has_unknown_tier() const noexcept { return unknown_tier_; }
   const Facts& facts() const noexcept { return facts_; }
@@ -84,7 +92,10 @@ class Call {
   bool IsAskedFor(const CompiledRule& rule) const noexcept;
   bool Meet(std::uint32_t number, Verb verb, std::int64_t cost) noexcept;
   bool AddBans(Verb verb) noexcept;
-  void AddReset(const Met& met, const WrittenKey* key) noexcept;
+  bool IsBanned(const Met& met) const noexcept {
+    return met.ban != kNoBan && !decisions_[met.ban].allowed;
+  }
+  void DenyFor(std::size_t number, Duration rest) noexcept;
   Charge& Add(const Charge& charge) noexcept;
   std::uint32_t tier() noexcept;
 

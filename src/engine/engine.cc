@@ -10,10 +10,6 @@
 namespace weir {
 namespace {
 
-// Kinds of notices. Those of tiers are odd.
-constexpr std::uint64_t kTooMany = 2;
-constexpr std::uint64_t kForwardingIgnored = 4;
-
 std::int64_t NearestCost(std::int64_t cost) noexcept {
   return std::clamp<std::int64_t>(cost, 0, kMaxCount);
 }
@@ -56,7 +52,7 @@ Engine::State::Next Engine::State::NextVersion(const Policy& policy, const Polic
   next.version = MakeVersion(policy, before, store, texts, clock.Read(), next.change);
   IdentityOptions options;
   options.warn = [this](std::string_view text) {
-    if (notices.IsNew(kForwardingIgnored)) notices.Tell(text);
+    if (notices.IsFirst(Notices::Kind::kForwardingIgnored)) notices.Tell(text);
   };
   // The policy was made, so all that this reads was found to be right.
   next.version->identity = *Identity::Make(policy.spec(), std::move(options));
@@ -94,31 +90,22 @@ Answer Engine::State::DoUnder(const PolicyVersion& version, const Request& reque
   group.action = deed.action;
   group.ttl = deed.ttl;
   SubmitOne(store, group, now);
-  Answer answer = call.Conclude(each);
-  const bool counts_for_bans = deed.verb == Verb::kCheck && !answer.decision.allowed;
-  if (counts_for_bans) Ban(version, call, now, answer.decision);
-  return answer;
-}
-
-// The request that led to a ban is told of it: there is no use in coming back earlier.
-void Engine::State::Ban(const PolicyVersion& version, const Call& call, Now now,
-                        Decision& decision) noexcept {
-  call.ForEachDenial([&](const Call::Denial& denial) {
-    const Duration length = CountDenial(version, denial, store, now);
-    if (length <= decision.retry_after) return;
-    decision.reason = Reason::kBanned;
-    decision.rule = version.rules[denial.rule].name;
-    decision.retry_after = length;
-  });
+  call.TakeUpBans();
+  if (deed.verb == Verb::kCheck && !group.decision.allowed) {
+    // The request that leads to a ban is told of it: there is no use in coming back earlier.
+    call.CountDenials(
+        [&](const Call::Denial& denial) { return CountDenial(version, denial, store, now); });
+  }
+  return call.Conclude(each);
 }
 
 void Engine::State::NoteUnknownTier(std::string_view tier) noexcept {
-  if (!notices.IsNew(store.Hash(tier) | 1)) return;
+  if (!notices.IsNewTier(store.Hash(tier))) return;
   notices.Tell("tier " + Quoted(tier) + " is not known; the default tier counts instead");
 }
 
 void Engine::State::NoteTooMany() noexcept {
-  if (!notices.IsNew(kTooMany)) return;
+  if (!notices.IsFirst(Notices::Kind::kTooManyRules)) return;
   notices.Tell("more than " + std::to_string(kMaxGroupCharges) +
                " rules match one request, which is refused; narrow their matches");
 }

@@ -30,7 +30,6 @@ struct Engine::State {
   Answer DoUnder(const PolicyVersion& version, const Request& request, const Ask& ask,
                  const Deed& deed, std::span<RuleDecision> each) noexcept;
   Result<Decision> Settle(Action action, ReservationId reservation, std::int64_t cost);
-  void Ban(const PolicyVersion& version, const Call& call, Now now, Decision& decision) noexcept;
   void NoteUnknownTier(std::string_view tier) noexcept;
   void NoteTooMany() noexcept;
 

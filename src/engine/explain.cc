@@ -145,7 +145,8 @@ class Explainer {
 
 Explanation Engine::Explain(const Request& request, const Ask& ask) const {
   const auto version = state_->versions.Read();
-  Explanation explanation = Explainer(*version, request, ask.cost).Explain();
+  Explanation explanation =
+      Explainer(*version, request, std::clamp<std::int64_t>(ask.cost, 0, kMaxCount)).Explain();
   std::vector<RuleDecision> each(kMaxGroupCharges);
   const Answer answer = state_->DoUnder(*version, request, ask, {.verb = Verb::kPeek}, each);
   explanation.decision = answer.decision;

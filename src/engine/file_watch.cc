@@ -89,7 +89,10 @@ void FileWatch::SetFiles(const std::vector<std::string>& files) {
 FileWatch::Waited FileWatch::Wait(Duration at_most) {
   std::array<pollfd, 2> ready = {{{.fd = inotify_, .events = POLLIN, .revents = 0},
                                   {.fd = event_, .events = POLLIN, .revents = 0}}};
-  const auto timeout = static_cast<int>(RoundUpTo<std::chrono::milliseconds>(at_most));
+  constexpr std::int64_t kLongest =
+      3'600'000;  // poll takes an int, and a negative one as for ever.
+  const auto timeout = static_cast<int>(
+      std::clamp<std::int64_t>(RoundUpTo<std::chrono::milliseconds>(at_most), 0, kLongest));
   if (poll(ready.data(), ready.size(), timeout) <= 0) return Waited::kNothing;
   if (ready[1].revents != 0) return Waited::kInterrupted;
   Drain();

@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "base/mix.h"
 #include "policy/file_text.h"
-#include "policy/yaml_tree.h"
+#include "policy/problems.h"
 
 namespace weir {
 namespace {
@@ -48,22 +48,42 @@ std::string ReloadEvent::ToString() const {
 }
 
 PolicyReloader::PolicyReloader(Engine& engine, std::string path, bool force)
-    : engine_(engine), path_(std::move(path)), force_(force), files_{path_} {
-  for (const std::string& file : engine.policy().files()) files_.push_back(file);
-  Snapshot now = Read(files_);
+    : engine_(engine), path_(std::move(path)), force_(force), files_(FilesOf(engine.policy())) {
+  Snapshot now = Read();
   text_in_force_ = std::move(now.policy_text);
   digest_in_force_ = digest_seen_ = now.digest;
 }
 
-PolicyReloader::Snapshot PolicyReloader::Read(const std::vector<std::string>& files) const {
+std::vector<std::string> PolicyReloader::FilesOf(const Policy& policy) const {
+  std::vector<std::string> files = {path_};
+  for (const std::string& file : policy.files()) {
+    if (std::ranges::find(files, file) == files.end()) files.push_back(file);
+  }
+  return files;
+}
+
+PolicyReloader::Snapshot PolicyReloader::Read() const {
   static const KeyHasher hasher(HashKind::kXxh3);
   Snapshot snapshot;
-  for (const std::string& file : files) {
+  for (const std::string& file : files_) {
     Result<std::string> text = ReadWholeFile(file, kMaxFileBytes);
     snapshot.digest = Mix(snapshot.digest ^ (text ? hasher(*text) : 1));
-    if (file == path_ && text) snapshot.policy_text = *std::move(text);
+    if (file != path_) continue;
+    if (text) {
+      snapshot.policy_text = *std::move(text);
+    } else {
+      snapshot.why_unreadable = text.error().message;
+    }
   }
   return snapshot;
+}
+
+PolicyReport PolicyReloader::Parse(const Snapshot& seen) const {
+  if (seen.why_unreadable.empty()) return Policy::Parse(seen.policy_text, path_);
+  ProblemList problems(path_);
+  problems.AddAt(ProblemCode::kUnreadable, path_, {.line = 1, .column = 1}, "",
+                 seen.why_unreadable);
+  return {.policy = std::nullopt, .problems = problems.Take()};
 }
 
 std::vector<std::string> PolicyReloader::Suspicions(const Policy& next,
@@ -78,40 +98,54 @@ std::vector<std::string> PolicyReloader::Suspicions(const Policy& next,
   return reasons;
 }
 
-ReloadEvent PolicyReloader::Reload() { return Take(Read(files_)); }
+ReloadEvent PolicyReloader::Reload() { return Take(Read()); }
 
 std::optional<ReloadEvent> PolicyReloader::ReloadIfChanged() {
-  const Snapshot seen = Read(files_);
-  if (seen.digest == digest_seen_) return std::nullopt;
-  return Take(seen);
+  Snapshot seen = Read();
+  const bool is_new = IsNew(seen.digest);
+  if (!is_new && complaint_.empty()) return std::nullopt;
+  const std::string complaint = complaint_;
+  ReloadEvent event = Take(std::move(seen));
+  if (!is_new && complaint_ == complaint) return std::nullopt;
+  return event;
 }
 
-ReloadEvent PolicyReloader::Take(const Snapshot& seen) {
+ReloadEvent PolicyReloader::Take(Snapshot seen) {
   ReloadEvent event;
-  digest_seen_ = seen.digest;
-  if (seen.digest == digest_in_force_) return event;
-  PolicyReport report = Policy::Parse(seen.policy_text, path_);
+  complaint_.clear();
+  // Only a policy that was read says which files count. Of those that were not among the files seen
+  // nobody knows what they held when it was made, so everything is read again.
+  constexpr int kMostRounds = 3;
+  for (int round = 1;; ++round) {
+    digest_seen_ = seen.digest;
+    if (seen.digest == digest_in_force_) return event;
+    PolicyReport report = Parse(seen);
+    std::vector<std::string> files = report.policy ? FilesOf(*report.policy) : files_;
+    if (files == files_ || round == kMostRounds) {
+      Decide(std::move(report), seen, event);
+      return event;
+    }
+    files_ = std::move(files);
+    seen = Read();
+  }
+}
+
+void PolicyReloader::Decide(PolicyReport report, const Snapshot& seen, ReloadEvent& event) {
   event.problems = std::move(report.problems);
   if (!report.policy) {
     event.outcome = ReloadEvent::Outcome::kBroken;
-    return event;
+    complaint_ = event.ToString();
+    return;
   }
   event.suspicions = Suspicions(*report.policy, seen.policy_text);
   if (!event.suspicions.empty() && !force_) {
     event.outcome = ReloadEvent::Outcome::kSuspicious;
-    return event;
+    return;
   }
   event.outcome = ReloadEvent::Outcome::kApplied;
   event.change = engine_.Apply(*report.policy);
   text_in_force_ = seen.policy_text;
-  std::vector<std::string> files = {path_};
-  for (const std::string& file : report.policy->files()) files.push_back(file);
-  // Files that were not among those seen may have changed since they were read: they count as
-  // changed, and are looked at once more.
-  const bool same_files = files == files_;
-  files_ = std::move(files);
-  digest_in_force_ = digest_seen_ = same_files ? seen.digest : 0;
-  return event;
+  digest_in_force_ = seen.digest;
 }
 
 }  // namespace weir

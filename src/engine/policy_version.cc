@@ -1,77 +1,16 @@
 #include "engine/policy_version.h"
 
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
 #include "base/mix.h"
+#include "engine/succession.h"
 #include "engine/text_keeper.h"
 
 namespace weir {
 namespace {
-
-bool SameLimits(const std::vector<Limit>& a, const std::vector<Limit>& b) {
-  return std::ranges::equal(a, b,
-                            [](const Limit& x, const Limit& y) { return x.spec() == y.spec(); });
-}
-
-enum class Effect : std::uint8_t { kNone, kGoesOn, kStartsAnew };
-
-// A rule of one version and the policy around it.
-struct RuleOf {
-  const CompiledPolicy& policy;
-  const CompiledRule& rule;
-
-  // The tier whose limit has this number, if it is a tier's.
-  const std::string* TierWith(std::size_t limit) const {
-    const auto found = std::ranges::find(rule.tiers, limit);
-    return found == rule.tiers.end()
-               ? nullptr
-               : &policy.tiers[static_cast<std::size_t>(found - rule.tiers.begin())];
-  }
-  // The number of the limit of a tier, if there is such a tier.
-  std::optional<std::size_t> LimitOfTier(const std::string& tier) const {
-    const auto found = std::ranges::lower_bound(policy.tiers, tier);
-    if (rule.tiers.empty() || found == policy.tiers.end() || *found != tier) return std::nullopt;
-    return rule.tiers[static_cast<std::size_t>(found - policy.tiers.begin())];
-  }
-};
-
-// Whose state a limit goes on with: a tier's with that of the same tier, an override's with that of
-// one that was equal, and any other with the rule's own.
-const Limit& PredecessorOf(std::size_t number, const RuleOf& now, const RuleOf& before,
-                           const std::vector<Limit>& limits_before) {
-  if (const std::string* tier = now.TierWith(number)) {
-    if (const auto found = before.LimitOfTier(*tier)) return limits_before[*found];
-    return limits_before.front();
-  }
-  if (number == 0) return limits_before.front();
-  const LimitSpec& spec = now.rule.limits[number].spec();
-  const auto same = std::ranges::find(limits_before, spec, &Limit::spec);
-  return same != limits_before.end() ? *same : limits_before.front();
-}
-
-// The limits of a rule share the state of their keys, so when one of them changes all become
-// successors.
-Effect Succeed(const RuleOf& now, const RuleOf& before, const std::vector<Limit>& limits_before,
-               Now when, std::vector<Limit>& next) {
-  if (SameLimits(now.rule.limits, before.rule.limits)) {
-    next = limits_before;
-    return Effect::kNone;
-  }
-  next.clear();
-  for (std::size_t i = 0; i < now.rule.limits.size(); ++i) {
-    const Limit& predecessor = PredecessorOf(i, now, before, limits_before);
-    next.push_back(now.rule.limits[i].ReplacingAmongOthers(predecessor, when));
-  }
-  const Limit& first = next.front();
-  const bool goes_on = first.predecessor() != nullptr ||
-                       first.state_salt() == limits_before.front().state_salt() ||
-                       first.kind() != LimitKind::kCounted;
-  return goes_on ? Effect::kGoesOn : Effect::kStartsAnew;
-}
 
 class VersionMaker {
  public:
@@ -91,11 +30,7 @@ class VersionMaker {
     }
     for (const auto& [name, number] : numbers_) change_.rules_removed.emplace_back(name);
     std::ranges::sort(change_.rules_removed);
-    for (const RuleInForce& rule : version->rules) {
-      const std::uint64_t hash = store_.Hash(rule.name);
-      for (const Limit& limit : rule.limits) version->in_force.push_back({hash, rule.name, &limit});
-    }
-    std::ranges::stable_sort(version->in_force, {}, &LimitInForce::rule);
+    ListInForce(*version);
     change_.version = version->number;
     return version;
   }
@@ -105,6 +40,18 @@ class VersionMaker {
   // otherwise undo it, and be the same under every rule.
   std::uint64_t Scope(std::string_view kind, std::string_view name) const {
     return Mix(store_.Hash(std::string(kind) + std::string(name)));
+  }
+
+  // The limits of one rule stay in their order.
+  void ListInForce(PolicyVersion& version) const {
+    std::vector<std::pair<std::uint64_t, const RuleInForce*>> rules;
+    for (const RuleInForce& rule : version.rules) rules.emplace_back(store_.Hash(rule.name), &rule);
+    std::ranges::sort(rules);
+    for (const auto& [hash, rule] : rules) {
+      for (const Limit& limit : rule->limits) {
+        version.in_force.push_back({hash, rule->name, &limit});
+      }
+    }
   }
 
   RuleInForce MakeRule(const CompiledPolicy& policy, const CompiledRule& rule) {
@@ -124,13 +71,15 @@ class VersionMaker {
     const std::size_t number = found->second;
     numbers_.erase(found);
     const RuleOf before{before_->compiled(), before_->compiled().rules[number]};
-    switch (Succeed({policy, rule}, before, before_->rules[number].limits, now_, next.limits)) {
-      case Effect::kNone:
+    Succession succession = Succeed({policy, rule}, before, before_->rules[number].limits, now_);
+    next.limits = std::move(succession.limits);
+    switch (succession.change) {
+      case LimitChange::kNone:
         break;
-      case Effect::kGoesOn:
+      case LimitChange::kGoesOn:
         change_.limits_changed.push_back(rule.name);
         break;
-      case Effect::kStartsAnew:
+      case LimitChange::kStartsAnew:
         change_.started_anew.push_back(rule.name);
         break;
     }

@@ -19,15 +19,10 @@ struct PolicyWatcher::State {
 
   void Run() {
     while (true) {
-      switch (watch.Wait(options.poll)) {
-        case FileWatch::Waited::kInterrupted:
-          return;
-        case FileWatch::Waited::kHappened:
-          if (!WaitUntilQuiet()) return;
-          break;
-        case FileWatch::Waited::kNothing:
-          break;
-      }
+      const FileWatch::Waited waited = watch.Wait(options.poll);
+      if (waited == FileWatch::Waited::kInterrupted) return;
+      if (waited == FileWatch::Waited::kHappened && !WaitUntilQuiet()) return;
+      if (!WaitUntilWritten()) return;
       const std::scoped_lock lock(mutex);
       const std::optional<ReloadEvent> event = reloader.ReloadIfChanged();
       // Links may lead elsewhere now, and the policy may name other files.
@@ -37,15 +32,36 @@ struct PolicyWatcher::State {
     }
   }
 
-  // False if the watcher ends. Who never stops writing does not hold it up for ever.
+  // Who never stops does not hold up the watcher for ever.
+  static constexpr int kMostRounds = 20;
+
+  // False if the watcher ends.
   bool WaitUntilQuiet() {
-    constexpr int kMost = 20;
-    for (int i = 0; i < kMost; ++i) {
+    for (int i = 0; i < kMostRounds; ++i) {
       const FileWatch::Waited waited = watch.Wait(options.quiet);
       if (waited == FileWatch::Waited::kInterrupted) return false;
       if (waited == FileWatch::Waited::kNothing) return true;
     }
     return true;
+  }
+
+  // Who writes slowly and keeps the file open makes no event: what is new must stay the same for a
+  // while. False if the watcher ends.
+  bool WaitUntilWritten() {
+    std::uint64_t digest = Digest();
+    for (int i = 0; i < kMostRounds && IsNew(digest); ++i) {
+      if (!WaitUntilQuiet()) return false;
+      if (const std::uint64_t before = std::exchange(digest, Digest()); before == digest) break;
+    }
+    return true;
+  }
+  std::uint64_t Digest() {
+    const std::scoped_lock lock(mutex);
+    return reloader.Digest();
+  }
+  bool IsNew(std::uint64_t digest) {
+    const std::scoped_lock lock(mutex);
+    return reloader.IsNew(digest);
   }
 
   const WatchOptions options;

@@ -160,6 +160,18 @@ Limit Limit::ReplacingAmongOthers(const Limit& before, Now now) const {
   return next;
 }
 
+Limit Limit::InPlaceOf(const Limit& other) const {
+  Limit copy = *this;
+  copy.generation_ = other.generation_;
+  copy.state_salt_ = SaltOf(spec_, other.generation_);
+  copy.predecessor_until_ = other.predecessor_until_;
+  copy.predecessor_.reset();
+  if (other.predecessor_ != nullptr) {
+    copy.predecessor_ = std::make_shared<const Limit>(InPlaceOf(*other.predecessor_));
+  }
+  return copy;
+}
+
 Limit Limit::Remembering(int predecessors, SteadyTime now) const {
   Limit copy = *this;
   if (predecessor_ == nullptr || predecessors == 0 || now >= predecessor_until_) {

@@ -210,6 +210,8 @@ void MemoryStore::LockedGroup::ApplyAll(ReservationId reservation) noexcept {
     // Even nothing is reserved: the real cost comes with the commit.
     if (group_.action != Action::kReserve && !is_lease) continue;
     const Charge& charge = group_.charges[entry.key.charge];
+    // Of what merely asked beside the others there is nothing to settle.
+    if (charge.keeps_cost && charge.cost == 0) continue;
     store_.reservations_.Add(reservation, {.rule = store_.Hash(charge.rule),
                                            .hash = charge.hash,
                                            .limit = &limit,
