@@ -47,7 +47,7 @@ class TextReport {
 
   std::string Write() {
     Headline();
-    if (explained_.peer) Peer();
+    if (explained_.peer) Peer(*explained_.peer);
     if (!explained_.explanation.tier.empty())
       text_ += "tier: " + explained_.explanation.tier + "\n";
     for (const RuleExplanation& rule : explained_.explanation.rules) Rule(rule);
@@ -102,9 +102,8 @@ class TextReport {
            std::to_string(decision.limit) + " left";
   }
 
-  void Peer() {
-    const std::string peer = explained_.peer->empty() ? "a unix socket" : Quoted(*explained_.peer);
-    text_ += "peer: " + peer;
+  void Peer(const std::string& peer) {
+    text_ += "peer: " + (peer.empty() ? "a unix socket" : Quoted(peer));
     text_ += explained_.request.trusted
                  ? ", trusted\n"
                  : ", not trusted: believed only where the policy says from: anyone\n";

@@ -1,6 +1,7 @@
 #include "server/log.h"
 
 #include <algorithm>
+#include <string>
 
 #include <spdlog/logger.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -23,7 +24,7 @@ void Log::Write(Level level, std::string_view text) const {
                                                     : spdlog::level::err;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find(kEnd), text.size());
-    sink_->logger.log(its_level, spdlog::string_view_t(text.data(), end));
+    sink_->logger.log(its_level, std::string(text.substr(0, end)));
     text.remove_prefix(std::min(end + kEnd.size(), text.size()));
   }
   sink_->logger.flush();

@@ -1,6 +1,7 @@
 // What a running service tells those who run it: one line for each event, on standard error.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string_view>
 

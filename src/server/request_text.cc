@@ -117,10 +117,11 @@ class RequestReader {
   bool ReadPairs(const std::string& field, const Json& value, RequestText::Pairs& pairs) {
     if (!value.is_object()) return Fail(field, "write names and values: {\"name\": \"value\"}");
     for (const auto& [name, content] : value.items()) {
+      const std::string place = std::string(field).append(".").append(name);
       const Json list = content.is_array() ? content : Json::array({content});
       for (const Json& item : list) {
         std::string text;
-        if (!ReadText(field + "." + name, item, text)) return false;
+        if (!ReadText(place, item, text)) return false;
         pairs.emplace_back(name, std::move(text));
       }
     }

@@ -69,7 +69,7 @@ std::string Secrets::InReason(const std::string& reason, const Request& request)
   const Facts facts(request);
   const std::string_view value = parsed ? facts.Get(*parsed) : "";
   const std::string plain = value.empty() ? "absent" : Quoted(value);
-  const std::string shown = attribute + std::string(kIs) + Shown(attribute, value);
+  std::string shown = attribute + std::string(kIs) + Shown(attribute, value);
   const std::string_view rest = std::string_view(reason).substr(at + kIs.size());
   if (!rest.starts_with(plain)) return shown;
   const std::string_view asked = rest.substr(plain.size());
@@ -87,7 +87,7 @@ std::string Secrets::InKey(const std::string& key) const {
     const std::size_t next = std::min(key.find('&', start), end);
     const std::string_view part = std::string_view(key).substr(start, next - start);
     const std::size_t equals = part.find('=');
-    const bool has_value = equals != part.npos && equals + 1 < part.size();
+    const bool has_value = equals != std::string_view::npos && equals + 1 < part.size();
     if (!shown.empty()) shown += '&';
     if (has_value && IsSecret(part.substr(0, equals))) {
       const std::string beginning = Beginning(part.substr(equals + 1));

@@ -70,7 +70,7 @@ int RunServe(const ServeOptions& options, const Console& console) {
   log.Info("weir " + std::string(ProgramVersion()) + ": " + options.policy_file + ": version 1, " +
            CountOf(report.policy->spec().rules.size(), "rule"));
   SayWhatIsMissing(report.policy->spec(), log);
-  console.out << "ready" << std::endl;
+  console.out << "ready\n" << std::flush;
   RunUntilStopped(signals, **watcher, log);
   log.Info("told to stop");
   return kExitOk;
