@@ -8,10 +8,6 @@
 namespace weir::bench {
 namespace {
 
-AttributeTest Present(std::string attribute) {
-  return {.attribute = std::move(attribute), .wants = AttributeTest::Wants::kPresent};
-}
-
 RuleSpec EndpointRule(std::size_t area, const KeyPart& user) {
   const std::string name = "area" + std::to_string(area);
   const std::string path = "/api/v1/" + name;
