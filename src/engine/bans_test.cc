@@ -271,9 +271,9 @@ TEST_F(Ban, ComesOnceWhenManyAreDeniedAtTheSameTime) {
         });
       }
     }
-    // Those who were denied a moment before the ban may not have heard of it.
+    // Until the one whose denial was the last has begun the ban, the others are just denied. Had it
+    // begun twice, it would last longer.
     EXPECT_GE(limited, 9);
-    EXPECT_LE(limited, 9 + kThreads - 1);
     EXPECT_EQ(Check(request).retry_after, minutes(10));
   }
 }
