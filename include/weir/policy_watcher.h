@@ -38,7 +38,7 @@ struct ReloadEvent {
 
 struct WatchOptions {
   // Called for every attempt, from the watcher's thread or the one that called Reload. May use the
-  // engine, but not end the watcher.
+  // engine, but neither reload nor end the watcher.
   std::function<void(const ReloadEvent&)> on_event{};
   // Takes what looks like an accident, too.
   bool force = false;
@@ -52,7 +52,8 @@ struct WatchOptions {
 // Has a thread of its own. May be used from any thread.
 class PolicyWatcher {
  public:
-  // The engine must outlive the watcher; its policy is taken for what the file says now.
+  // The engine must outlive the watcher. If the file no longer says what the engine's policy does,
+  // that is taken up first of all.
   [[nodiscard]] static Result<std::unique_ptr<PolicyWatcher>> Start(Engine& engine,
                                                                     const std::string& path,
                                                                     WatchOptions options = {});

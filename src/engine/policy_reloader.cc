@@ -50,6 +50,9 @@ std::string ReloadEvent::ToString() const {
 PolicyReloader::PolicyReloader(Engine& engine, std::string path, bool force)
     : engine_(engine), path_(std::move(path)), force_(force), files_(FilesOf(engine.policy())) {
   Snapshot now = Read();
+  // The file may have changed since the engine's policy was read from it.
+  const PolicyReport report = Parse(now);
+  if (!report.policy || report.policy->spec() != engine.policy().spec()) return;
   text_in_force_ = std::move(now.policy_text);
   digest_in_force_ = digest_seen_ = now.digest;
 }

@@ -14,7 +14,7 @@ namespace weir {
 // Not thread-safe.
 class PolicyReloader {
  public:
-  // The engine's policy is taken for what the file says now.
+  // What the file says counts as seen only if the engine's policy says the same.
   PolicyReloader(Engine& engine, std::string path, bool force);
 
   ReloadEvent Reload();

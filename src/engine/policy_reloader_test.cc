@@ -66,6 +66,16 @@ TEST(PolicyReloader, SaysWhenNothingHasChanged) {
   EXPECT_EQ(reloading.under_test.engine.Stats().version, 1U);
 }
 
+TEST(PolicyReloader, TakesUpWhatChangedBeforeItWasMade) {
+  Reloading reloading(RuleNamed("r"));
+  reloading.folder.Write("weir.yaml", RuleNamed("r", "20/min"));
+  PolicyReloader late(reloading.under_test.engine, reloading.folder.File("weir.yaml"), false);
+  const std::optional<ReloadEvent> event = late.ReloadIfChanged();
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->outcome, Outcome::kApplied);
+  EXPECT_EQ(reloading.in_force().rules[0].limit, "20/min");
+}
+
 TEST(PolicyReloader, KeepsTheOldPolicyWhenTheFileIsBrokenAndSaysWhatIsWrong) {
   Reloading reloading(RuleNamed("r"));
   const ReloadEvent event = reloading.Reload(RuleNamed("r", "lots"));

@@ -59,8 +59,25 @@ void CheckTierNames(const PolicySpec& spec, ProblemList& problems) {
   }
 }
 
+// How a limit that no rule uses would count is not known, but some way must fit it.
+void CheckUnusedTierLimits(const PolicySpec& spec, ProblemList& problems) {
+  const Where top;
+  const Where tiers(top, "tiers");
+  for (const auto& [name, limits] : spec.tiers) {
+    const Where tier(tiers, name);
+    for (const auto& [limit, text] : limits) {
+      if (std::ranges::find(spec.rules, limit, &RuleSpec::tier_limit) != spec.rules.end()) continue;
+      const Result<Limit> plain = Limit::Parse(text);
+      const LimitSpec by_calendar{.algorithm = Algorithm::kFixedWindow, .align = Align::kCalendar};
+      if (plain || Limit::Parse(text, by_calendar)) continue;
+      problems.Add(ProblemCode::kBadLimit, Where(tier, limit), plain.error().message);
+    }
+  }
+}
+
 void CompileTierNames(CompiledPolicy& policy, ProblemList& problems) {
   CheckTierNames(policy.spec, problems);
+  CheckUnusedTierLimits(policy.spec, problems);
   for (const auto& [name, limits] : policy.spec.tiers) policy.tiers.push_back(name);
   const auto uses_tiers = [](const RuleSpec& rule) { return !rule.tier_limit.empty(); };
   if (policy.tiers.empty() || std::ranges::none_of(policy.spec.rules, uses_tiers)) return;
