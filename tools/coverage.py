@@ -69,6 +69,7 @@ def export(build):
         for path in (build / top).rglob("*_test")
         if path.is_file() and os.access(path, os.X_OK)
     )
+    programs.append(str(build / "weir"))
     command = [f"llvm-cov{LLVM}", "export", f"-instr-profile={merged}", "-skip-expansions"]
     command += [programs[0], *(f"-object={program}" for program in programs[1:])]
     output = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
