@@ -52,7 +52,9 @@ class InForce {
  public:
   explicit InForce(const PolicyOptions& options) {
     PolicyChange change;
-    version_ = MakeVersion(MakePolicy(options), nullptr, store_, texts_, now_, change);
+    version_ = MakeVersion(
+        MakePolicy(options), nullptr,
+        {.store = store_, .texts = texts_, .last_limits = last_limits_, .now = now_}, change);
   }
 
   // How many rules the request meets; their charges are made by then.
@@ -67,6 +69,7 @@ class InForce {
   const Now now_ = SystemClock::Shared().Read();
   MemoryStore store_{{}, now_};
   TextKeeper texts_;
+  LastLimits last_limits_;
   std::unique_ptr<PolicyVersion> version_;
 };
 

@@ -58,6 +58,7 @@ struct PolicyChange {
   std::uint64_t version = 0;               // Of the policy in force now. The first is 1.
   std::vector<std::string> rules_added{};  // By their names.
   std::vector<std::string> rules_removed{};
+  std::vector<std::string> rules_changed{};   // In something other than their limits.
   std::vector<std::string> limits_changed{};  // Their keys keep what they have used;
   std::vector<std::string> started_anew{};    // the keys of these are fresh.
 };

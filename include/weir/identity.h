@@ -85,7 +85,7 @@ class Identity {
   // A peer that is not empty and no address is not trusted, and there is no ip.
   Request Identify(const Incoming& incoming, IdentityStorage& storage) const;
 
-  static constexpr std::size_t kMostPairs = 128;
+  static constexpr std::size_t kMostPairs = 8'192;
 
  private:
   friend class RequestIdentifier;

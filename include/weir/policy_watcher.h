@@ -2,7 +2,7 @@
 //
 //   auto watcher = weir::PolicyWatcher::Start(engine, "weir.yaml", {.on_event = Log});
 //
-// The file and those it names may be written in place, replaced by renaming, or reached through
+// The file and the files of overrides it names may be written in place, replaced by renaming, or reached through
 // symbolic links that are swapped. A file that cannot be used, or whose change looks like an
 // accident, changes nothing: the policy that was in force stays, and the event says why.
 #pragma once
@@ -37,8 +37,9 @@ struct ReloadEvent {
 };
 
 struct WatchOptions {
-  // Called for every attempt, from the watcher's thread or the one that called Reload. May use the
-  // engine, but neither reload nor end the watcher.
+  // Called for every attempt that changes something or fails, and when all is as before after one
+  // that failed; by Reload always. From the watcher's thread or the one that called Reload. May use
+  // the engine, but neither reload nor end the watcher, nor throw.
   std::function<void(const ReloadEvent&)> on_event{};
   // Takes what looks like an accident, too.
   bool force = false;

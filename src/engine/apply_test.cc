@@ -321,5 +321,32 @@ TEST(ApplyReservations, LeasesStayWhenTheNumberOfPlacesChanges) {
   EXPECT_EQ(under_test.Exhaust(kAnn), 1);
 }
 
+TEST(Apply, SaysWhichRulesChangedInSomethingOtherThanTheirLimits) {
+  EngineUnderTest under_test(Rule("10/min"));
+  const PolicyChange change = under_test.Apply(Rule("10/min", ", mode: shadow"));
+  EXPECT_THAT(change.rules_changed, ElementsAre("r"));
+  EXPECT_THAT(change.limits_changed, IsEmpty());
+}
+
+TEST(Apply, GoesOnWithARuleThatWasOffForAWhile) {
+  for (const std::string& meanwhile :
+       {Rule("20/day", ", mode: off"), std::string("rules: []\n"), Rule("deny")}) {
+    EngineUnderTest under_test(Rule("10/day"));
+    under_test.Apply(Rule("20/day"));  // Its state is no longer that of a rule that is new.
+    EXPECT_EQ(under_test.Exhaust(kAnn), 20);
+    under_test.Apply(meanwhile);
+    under_test.Apply(Rule("20/day"));
+    EXPECT_FALSE(under_test.Allows(kAnn)) << meanwhile;
+  }
+}
+
+TEST(Apply, GoesOnWithARuleThatComesBackWithAnotherLimit) {
+  EngineUnderTest under_test(Window("10/day"));
+  EXPECT_EQ(under_test.Exhaust(kAnn), 10);
+  under_test.Apply("rules: []\n");
+  under_test.Apply(Window("20/day"));
+  EXPECT_FALSE(under_test.Allows(kAnn));  // In proportion: all of it is used.
+}
+
 }  // namespace
 }  // namespace weir

@@ -57,7 +57,7 @@ bool Call::Meet(std::uint32_t number, Verb verb, std::int64_t cost) noexcept {
   }
   const RuleInForce& in_force = version_.rules[number];
   const bool refused = !key.complete && rule.unidentified == Unidentified::kDeny;
-  const std::uint32_t its_tier = rule.tiers.empty() ? 0 : tier();
+  const std::uint32_t its_tier = rule.tiers.empty() ? 0 : policy.TierOf(request_.tier).number;
   const auto chosen = policy.ChooseLimit(rule, key.subject(), its_tier);
   Add({.rule = in_force.name,
        .key = key.subject(),
@@ -84,15 +84,6 @@ const Call::WrittenKey& Call::KeyOf(const CompiledRule& rule, const CompiledMatc
   std::memcpy(key.text.data(), subject.data(), subject.size());
   key.hash = store_.Hash(subject);
   return key;
-}
-
-std::uint32_t Call::tier() noexcept {
-  if (tier_known_) return tier_;
-  const CompiledPolicy::Tier found = version_.compiled().TierOf(facts_);
-  tier_known_ = true;
-  unknown_tier_ = !found.known;
-  tier_ = found.number;
-  return tier_;
 }
 
 Charge& Call::Add(const Charge& charge) noexcept {

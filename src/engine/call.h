@@ -21,7 +21,11 @@ class Call {
  public:
   // Everything must stay as long as this.
   Call(const PolicyVersion& version, const Store& store, const Request& request) noexcept
-      : version_(version), store_(store), facts_(request) {}
+      : version_(version),
+        store_(store),
+        request_(version.compiled().WithTierThatCounts(request)),
+        has_unknown_tier_(!version.compiled().TierOf(request.tier).known),
+        facts_(request_) {}
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
@@ -65,7 +69,7 @@ class Call {
   // The answer; `each` is filled as Engine::Check says.
   Answer Conclude(std::span<RuleDecision> each) noexcept;
 
-  bool has_unknown_tier() const noexcept { return unknown_tier_; }
+  bool has_unknown_tier() const noexcept { return has_unknown_tier_; }
   const Facts& facts() const noexcept { return facts_; }
 
  private:
@@ -97,14 +101,12 @@ class Call {
   }
   void DenyFor(std::size_t number, Duration rest) noexcept;
   Charge& Add(const Charge& charge) noexcept;
-  std::uint32_t tier() noexcept;
 
   const PolicyVersion& version_;
   const Store& store_;
+  const Request request_;
+  const bool has_unknown_tier_;
   Facts facts_;
-  bool tier_known_ = false;
-  bool unknown_tier_ = false;
-  std::uint32_t tier_ = 0;
   InlineVector<Met, kMaxGroupCharges> met_;
   InlineVector<WrittenKey, kMaxGroupCharges> keys_;
   InlineVector<Charge, kMaxGroupCharges> charges_;

@@ -49,7 +49,10 @@ Engine::State::State(const Policy& policy, const EngineOptions& options)
 
 Engine::State::Next Engine::State::NextVersion(const Policy& policy, const PolicyVersion* before) {
   Next next;
-  next.version = MakeVersion(policy, before, store, texts, clock.Read(), next.change);
+  next.version =
+      MakeVersion(policy, before,
+                  {.store = store, .texts = texts, .last_limits = last_limits, .now = clock.Read()},
+                  next.change);
   IdentityOptions options;
   options.warn = [this](std::string_view text) {
     if (notices.IsFirst(Notices::Kind::kForwardingIgnored)) notices.Tell(text);

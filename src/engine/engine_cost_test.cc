@@ -55,6 +55,20 @@ TEST_F(Cost, IsBroughtIntoItsBounds) {
   EXPECT_EQ(CostOf("999999999999999999999999999"), 50);
 }
 
+TEST(CostStatedTwice, IsTheDearest) {
+  EngineUnderTest under_test(
+      "rules:\n  - { name: r, key: user, limit: 100/min, cost: { header: x-cost, max: 50 } }\n");
+  // A client's own, and the one that a proxy added.
+  const std::array<NamedValue, 2> headers = {{{"X-Cost", "1"}, {"x-cost", " 30 "}}};
+  EXPECT_EQ(under_test.Check({.user = "ann", .headers = headers}).remaining, 70);
+}
+
+TEST(CostOfNothing, IsAQuestionUnderRulesWithACostOfTheirOwn) {
+  EngineUnderTest under_test("rules:\n  - { name: r, key: user, limit: 10/min, cost: 5 }\n");
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(under_test.Check({.user = "ann"}, 0).allowed);
+  EXPECT_EQ(under_test.Check({.user = "ann"}).remaining, 5);
+}
+
 TEST_F(Cost, IsTheDefaultForJunk) {
   Use("{ header: x-cost, default: 5, min: 1, max: 50 }");
   for (const char* junk : {"", "abc", "7x", " 7", "7 ", "+7", "0x10", "1e3", "7.0", "--7"}) {
@@ -89,6 +103,20 @@ TEST(Tier, DecidesTheLimitAndTheDefaultIsForThoseWhoHaveNone) {
   EXPECT_EQ(under_test.Exhaust({.user = "c", .tier = "pro"}), 5);
   EXPECT_EQ(under_test.Exhaust({.user = "d", .tier = "internal"}), 1'000);
   EXPECT_TRUE(under_test.notices().empty());
+}
+
+TEST(Tier, IsTheDefaultInMatchesAndKeysTooForThoseWhoHaveNoneThatExists) {
+  EngineUnderTest under_test(R"(
+identity: { tier: { default: free } }
+tiers: { free: { calls: 100/min }, pro: { calls: 1k/min } }
+rules:
+  - { name: calls, key: user, limit: { tier: calls } }
+  - { name: free-only, match: { tier: free }, key: tier, limit: 2/min }
+)");
+  EXPECT_TRUE(under_test.Allows({.user = "ann"}));
+  EXPECT_TRUE(under_test.Allows({.user = "bob", .tier = "made-up"}));
+  EXPECT_EQ(under_test.Check({.user = "eve", .tier = "free"}).rule, "free-only");
+  EXPECT_TRUE(under_test.Allows({.user = "eve", .tier = "pro"}));
 }
 
 TEST(Tier, KeepsWhatAKeyHasUsedWhenTheKeyGetsAnother) {

@@ -46,6 +46,7 @@ struct Engine::State {
   Notices notices;
   std::mutex change;  // Held by whoever replaces the policy.
   TextKeeper texts;
+  LastLimits last_limits;
   Versions<PolicyVersion> versions;
 };
 

@@ -11,12 +11,17 @@ namespace {
 class Explainer {
  public:
   Explainer(const PolicyVersion& version, const Request& request, std::int64_t cost)
-      : version_(version), policy_(version.compiled()), facts_(request), cost_(cost) {}
+      : version_(version),
+        policy_(version.compiled()),
+        tier_asked_(request.tier),
+        request_(policy_.WithTierThatCounts(request)),
+        facts_(request_),
+        cost_(cost) {}
 
   Explanation Explain() {
     Explanation explanation;
     explanation.list = DecidingList();
-    const CompiledPolicy::Tier tier = policy_.TierOf(facts_);
+    const CompiledPolicy::Tier tier = policy_.TierOf(tier_asked_);
     if (!policy_.tiers.empty()) explanation.tier = TierText(tier);
     std::uint32_t compiled = 0;
     for (std::uint32_t i = 0; i < policy_.spec.rules.size(); ++i) {
@@ -38,9 +43,9 @@ class Explainer {
 
   std::string TierText(const CompiledPolicy::Tier& tier) const {
     const std::string& name = policy_.tiers[tier.number];
-    if (facts_.request().tier.empty()) return name + " (default, because the request has none)";
+    if (tier_asked_.empty()) return name + " (default, because the request has none)";
     if (!tier.known) {
-      return name + " (default, because there is no tier " + Quoted(facts_.request().tier) + ")";
+      return name + " (default, because there is no tier " + Quoted(tier_asked_) + ")";
     }
     return name;
   }
@@ -68,7 +73,8 @@ class Explainer {
     SubjectWriter writer;
     const bool complete =
         policy_.keys[rule.key].Write(facts_, policy_.MatchOf(number), *policy_.hash, writer);
-    of.key = writer.Finish();
+    const std::string subject(writer.Finish());
+    of.key = subject;
     of.mode = ModeText(rule, of.key);
     if (of.matches && !IsAskedFor(rule)) {
       of.matches = false;
@@ -87,7 +93,7 @@ class Explainer {
       }
       of.key += " (shared by all who lack a part of the key)";
     }
-    const auto chosen = policy_.ChooseLimit(rule, writer.Finish(), tier.number);
+    const auto chosen = policy_.ChooseLimit(rule, subject, tier.number);
     of.limit = version_.rules[number].limits[chosen.number].ToString();
     of.origin = OriginText(rule, chosen, tier);
     of.cost = rule.CostOf(facts_, cost_);
@@ -117,6 +123,8 @@ class Explainer {
         if (spec.override_files.empty()) {
           return "overrides, number " + std::to_string(chosen.row);
         }
+        // A row knows its number, but not which of several sources it came from.
+        if (spec.override_files.size() > 1 || !spec.overrides.empty()) return "overrides";
         return spec.override_files.front() + ", line " + std::to_string(chosen.row);
       default:
         return "the rule";
@@ -137,6 +145,8 @@ class Explainer {
 
   const PolicyVersion& version_;
   const CompiledPolicy& policy_;
+  const std::string_view tier_asked_;
+  const Request request_;
   const Facts facts_;
   const std::int64_t cost_;
 };

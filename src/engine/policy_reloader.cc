@@ -1,10 +1,16 @@
 #include "engine/policy_reloader.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "base/hash.h"
 #include "base/mix.h"
+#include "limit/limit_words.h"
+#include "policy/compiled_policy.h"
 #include "policy/file_text.h"
 #include "policy/problems.h"
 
@@ -19,18 +25,37 @@ std::string Join(const std::vector<std::string>& words) {
   return joined;
 }
 
+// A file of overrides that was cut short looks like one with fewer rows.
+void FindLostOverrides(const Policy& before, const Policy& after,
+                       std::vector<std::string>& reasons) {
+  constexpr std::size_t kFewer = 10;
+  const auto count = [](const CompiledRule& rule) {
+    return rule.overrides == nullptr ? 0 : rule.overrides->size();
+  };
+  std::unordered_map<std::string_view, std::size_t> counts;
+  for (const CompiledRule& rule : before.compiled().rules) counts.emplace(rule.name, count(rule));
+  for (const CompiledRule& rule : after.compiled().rules) {
+    const auto found = counts.find(rule.name);
+    if (found == counts.end() || found->second < kFewer) continue;
+    if (count(rule) * kFewer > found->second) continue;
+    reasons.push_back("the rule " + Quoted(rule.name) + " has only " + std::to_string(count(rule)) +
+                      " overrides, and had " + std::to_string(found->second));
+  }
+}
+
 }  // namespace
 
 std::string ReloadEvent::ToString() const {
   std::string text;
   switch (outcome) {
     case Outcome::kUnchanged:
-      return "policy: the files say what they said before";
+      return "policy: the files say what is in force already";
     case Outcome::kApplied:
       text = "policy: version " + std::to_string(change.version) + " is in force";
       if (!change.rules_added.empty()) text += "; new: " + Join(change.rules_added);
       if (!change.rules_removed.empty()) text += "; gone: " + Join(change.rules_removed);
-      if (!change.limits_changed.empty()) text += "; changed: " + Join(change.limits_changed);
+      if (!change.rules_changed.empty()) text += "; changed: " + Join(change.rules_changed);
+      if (!change.limits_changed.empty()) text += "; limits: " + Join(change.limits_changed);
       if (!change.started_anew.empty()) text += "; start anew: " + Join(change.started_anew);
       break;
     case Outcome::kBroken:
@@ -81,6 +106,26 @@ PolicyReloader::Snapshot PolicyReloader::Read() const {
   return snapshot;
 }
 
+std::uint64_t PolicyReloader::Marks() const {
+  std::uint64_t marks = 0;
+  const auto add = [&](auto value) { marks = Mix(marks ^ static_cast<std::uint64_t>(value)); };
+  for (const std::string& file : files_) {
+    struct stat found{};
+    if (stat(file.c_str(), &found) != 0) {
+      add(1);
+      continue;
+    }
+    add(found.st_dev);
+    add(found.st_ino);
+    add(found.st_size);
+    for (const timespec& time : {found.st_mtim, found.st_ctim}) {
+      add(time.tv_sec);
+      add(time.tv_nsec);
+    }
+  }
+  return marks;
+}
+
 PolicyReport PolicyReloader::Parse(const Snapshot& seen) const {
   if (seen.why_unreadable.empty()) return Policy::Parse(seen.policy_text, path_);
   ProblemList problems(path_);
@@ -91,7 +136,9 @@ PolicyReport PolicyReloader::Parse(const Snapshot& seen) const {
 
 std::vector<std::string> PolicyReloader::Suspicions(const Policy& next,
                                                     const std::string& text) const {
-  std::vector<std::string> reasons = WhySuspicious(engine_.policy().spec(), next.spec());
+  const Policy in_force = engine_.policy();
+  std::vector<std::string> reasons = WhySuspicious(in_force.spec(), next.spec());
+  FindLostOverrides(in_force, next, reasons);
   // What is left of a file whose writing was cut short may well make sense by itself.
   const bool same_rules = next.spec() == engine_.policy().spec();
   if (text.size() < text_in_force_.size() && text_in_force_.starts_with(text) && !same_rules) {

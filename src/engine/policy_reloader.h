@@ -26,6 +26,11 @@ class PolicyReloader {
   std::uint64_t Digest() const { return Read().digest; }
   bool IsNew(std::uint64_t digest) const { return digest != digest_seen_; }
 
+  // Sizes, times and the like of the files: as long as these are the same, so are the files.
+  std::uint64_t Marks() const;
+  // Whether the files may be right without having changed, because one that was missing is there.
+  bool has_complaint() const { return !complaint_.empty(); }
+
   // The policy file and those it named when it was last read, whether or not it was taken.
   const std::vector<std::string>& files() const { return files_; }
 

@@ -204,5 +204,16 @@ TEST(PolicyReloader, AppliesAPolicyThatNamesAnotherFileJustOnce) {
   EXPECT_EQ(reloading.under_test.engine.Stats().version, 2U);
 }
 
+TEST(PolicyReloader, TakesOverridesThatAreMostlyGoneForAnAccident) {
+  std::string rows = "user,limit\n";
+  for (int i = 0; i < 20; ++i) rows += "u" + std::to_string(i) + ",50/min\n";
+  Reloading reloading("rules: [{ name: r, key: user, limit: 10/min, overrides: customers.csv }]\n",
+                      false, rows);
+  reloading.folder.Write("customers.csv", rows.substr(0, rows.find("u2,")));
+  const ReloadEvent event = reloading.reloader.Reload();
+  EXPECT_EQ(event.outcome, Outcome::kSuspicious);
+  EXPECT_THAT(event.suspicions, Contains(HasSubstr("only 2 overrides")));
+}
+
 }  // namespace
 }  // namespace weir

@@ -14,9 +14,13 @@ namespace {
 
 class VersionMaker {
  public:
-  VersionMaker(const PolicyVersion* before, const Store& store, TextKeeper& texts, Now now,
-               PolicyChange& change)
-      : before_(before), store_(store), texts_(texts), now_(now), change_(change) {
+  VersionMaker(const PolicyVersion* before, const VersionContext& context, PolicyChange& change)
+      : before_(before),
+        store_(context.store),
+        texts_(context.texts),
+        last_limits_(context.last_limits),
+        now_(context.now),
+        change_(change) {
     if (before == nullptr) return;
     const auto& rules = before->compiled().rules;
     for (std::size_t i = 0; i < rules.size(); ++i) numbers_.emplace(rules[i].name, i);
@@ -63,32 +67,59 @@ class VersionMaker {
                      .denials_scope = Scope("denials:", rule.name),
                      .steps_scope = Scope("steps:", rule.name),
                      .limits = rule.limits};
+    Note(rule.name, TakeOver(policy, rule, next));
+    const Limit& first = next.limits.front();
+    if (first.kind() == LimitKind::kCounted) last_limits_.insert_or_assign(next.name, first);
+    return next;
+  }
+
+  LimitChange TakeOver(const CompiledPolicy& policy, const CompiledRule& rule, RuleInForce& next) {
+    const auto last = last_limits_.find(rule.name);
     const auto found = numbers_.find(rule.name);
     if (found == numbers_.end()) {
       if (before_ != nullptr) change_.rules_added.push_back(rule.name);
-      return next;
+      if (last != last_limits_.end()) next.limits = Resume(rule.limits, last->second, now_).limits;
+      return LimitChange::kNone;
     }
     const std::size_t number = found->second;
     numbers_.erase(found);
     const RuleOf before{before_->compiled(), before_->compiled().rules[number]};
-    Succession succession = Succeed({policy, rule}, before, before_->rules[number].limits, now_);
+    const std::vector<Limit>& limits_before = before_->rules[number].limits;
+    const bool counted = limits_before.front().kind() == LimitKind::kCounted;
+    const bool resumes = !counted && last != last_limits_.end() && rule.tiers.empty();
+    const bool changes = rule.limits.front().spec() != limits_before.front().spec();
+    Succession succession = resumes && changes
+                                ? Resume(rule.limits, last->second, now_)
+                                : Succeed({policy, rule}, before, limits_before, now_);
     next.limits = std::move(succession.limits);
-    switch (succession.change) {
+    if (succession.change == LimitChange::kNone && SpecsDiffer(policy, rule, before)) {
+      change_.rules_changed.push_back(rule.name);
+    }
+    return succession.change;
+  }
+
+  static bool SpecsDiffer(const CompiledPolicy& policy, const CompiledRule& rule,
+                          const RuleOf& before) {
+    return policy.spec.rules[rule.spec] != before.policy.spec.rules[before.rule.spec];
+  }
+
+  void Note(const std::string& rule, LimitChange what) {
+    switch (what) {
       case LimitChange::kNone:
         break;
       case LimitChange::kGoesOn:
-        change_.limits_changed.push_back(rule.name);
+        change_.limits_changed.push_back(rule);
         break;
       case LimitChange::kStartsAnew:
-        change_.started_anew.push_back(rule.name);
+        change_.started_anew.push_back(rule);
         break;
     }
-    return next;
   }
 
   const PolicyVersion* before_;
   const Store& store_;
   TextKeeper& texts_;
+  LastLimits& last_limits_;
   Now now_;
   PolicyChange& change_;
   std::unordered_map<std::string_view, std::size_t> numbers_;  // Of rules before, not yet met.
@@ -97,9 +128,8 @@ class VersionMaker {
 }  // namespace
 
 std::unique_ptr<PolicyVersion> MakeVersion(const Policy& policy, const PolicyVersion* before,
-                                           const Store& store, TextKeeper& texts, Now now,
-                                           PolicyChange& change) {
-  return VersionMaker(before, store, texts, now, change).Make(policy);
+                                           const VersionContext& context, PolicyChange& change) {
+  return VersionMaker(before, context, change).Make(policy);
 }
 
 }  // namespace weir

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include <weir/engine.h>
@@ -41,9 +42,18 @@ struct PolicyVersion {
 // Texts that stay for good. Not thread-safe.
 class TextKeeper;
 
+// By the name of a rule, what it counted by when it last counted anything: a rule that is switched
+// off or refuses everybody for a while goes on where it was.
+using LastLimits = std::unordered_map<std::string_view, Limit>;
+
 // The version after `before`, which is null for the first, and what changed.
+struct VersionContext {
+  const Store& store;
+  TextKeeper& texts;
+  LastLimits& last_limits;
+  Now now;
+};
 std::unique_ptr<PolicyVersion> MakeVersion(const Policy& policy, const PolicyVersion* before,
-                                           const Store& store, TextKeeper& texts, Now now,
-                                           PolicyChange& change);
+                                           const VersionContext& context, PolicyChange& change);
 
 }  // namespace weir

@@ -21,15 +21,30 @@ struct PolicyWatcher::State {
     while (true) {
       const FileWatch::Waited waited = watch.Wait(options.poll);
       if (waited == FileWatch::Waited::kInterrupted) return;
+      if (waited == FileWatch::Waited::kNothing && !LooksChanged()) continue;
       if (waited == FileWatch::Waited::kHappened && !WaitUntilQuiet()) return;
       if (!WaitUntilWritten()) return;
       const std::scoped_lock lock(mutex);
       const std::optional<ReloadEvent> event = reloader.ReloadIfChanged();
       // Links may lead elsewhere now, and the policy may name other files.
       watch.SetFiles(reloader.files());
-      const bool back = event && event->outcome == ReloadEvent::Outcome::kUnchanged;
-      if (event && !back && options.on_event) options.on_event(*event);
+      if (event && IsNews(*event) && options.on_event) options.on_event(*event);
     }
+  }
+
+  // That all is as it was is news to whoever was told that it is not.
+  bool IsNews(const ReloadEvent& event) {
+    const bool unchanged = event.outcome == ReloadEvent::Outcome::kUnchanged;
+    const bool complained_before =
+        std::exchange(complained, !unchanged && event.outcome != ReloadEvent::Outcome::kApplied);
+    return !unchanged || complained_before;
+  }
+
+  // Without reading the files, which may be large.
+  bool LooksChanged() {
+    const std::scoped_lock lock(mutex);
+    const std::uint64_t before = std::exchange(marks, reloader.Marks());
+    return marks != before || reloader.has_complaint();
   }
 
   // Who never stops does not hold up the watcher for ever.
@@ -68,6 +83,8 @@ struct PolicyWatcher::State {
   FileWatch watch;
   std::mutex mutex;  // Held by whoever reloads.
   PolicyReloader reloader;
+  std::uint64_t marks = reloader.Marks();
+  bool complained = false;
   std::thread thread;
 };
 

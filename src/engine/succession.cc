@@ -38,7 +38,10 @@ std::optional<std::size_t> LimitOfTier(const std::string& tier, const RuleOf& of
 class Predecessors {
  public:
   Predecessors(const RuleOf& now, const RuleOf& before, const std::vector<Limit>& limits_before)
-      : now_(now), before_(before), limits_before_(limits_before) {
+      : now_(now),
+        before_(before),
+        limits_before_(limits_before),
+        with_past_(OneWithPast(limits_before)) {
     for (const Limit& limit : limits_before) by_shape_.emplace(ShapeOf(limit), &limit);
     ReadOverrides();
   }
@@ -62,13 +65,16 @@ class Predecessors {
  private:
   using Rows = std::map<std::vector<std::pair<std::string, std::string>>, const Limit*>;
 
+  // All have the same past, as far as they have one: those that count nothing do not.
+  static const Limit& OneWithPast(const std::vector<Limit>& limits) {
+    const auto has_past = [](const Limit& of) { return of.predecessor() != nullptr; };
+    const auto found = std::ranges::find_if(limits, has_past);
+    return found != limits.end() ? *found : limits.front();
+  }
+
   // Who has it now was counted under one of several limits. In proportion to a wrong one the count
   // might go far beyond any of them, so it stays as it is.
-  Limit Unknown(const Limit& limit) const {
-    const auto has_past = [](const Limit& of) { return of.predecessor() != nullptr; };
-    const auto found = std::ranges::find_if(limits_before_, has_past);
-    return limit.InPlaceOf(found != limits_before_.end() ? *found : limits_before_.front());
-  }
+  Limit Unknown(const Limit& limit) const { return limit.InPlaceOf(with_past_); }
 
   // Which limit the keys of every override had as an override before; null if not all of them had
   // the same. Those in files are too many to be remembered one by one.
@@ -102,6 +108,7 @@ class Predecessors {
   const RuleOf& now_;
   const RuleOf& before_;
   const std::vector<Limit>& limits_before_;
+  const Limit& with_past_;
   std::map<Shape, const Limit*> by_shape_;
   std::map<Shape, const Limit*> of_overrides_;
 };
@@ -128,6 +135,17 @@ Succession Succeed(const RuleOf& now, const RuleOf& before, const std::vector<Li
     const bool goes_on = GoesOn(succession.limits.back(), predecessor);
     if (!goes_on) succession.change = LimitChange::kStartsAnew;
   }
+  return succession;
+}
+
+Succession Resume(const std::vector<Limit>& limits, const Limit& last, Now when) {
+  Succession succession{.change = LimitChange::kGoesOn};
+  const bool same = limits.front().spec() == last.spec();
+  for (const Limit& limit : limits) {
+    const Limit in_place = &limit == &limits.front() ? last : limit.InPlaceOf(last);
+    succession.limits.push_back(same ? in_place : limit.ReplacingAmongOthers(in_place, when));
+  }
+  if (!GoesOn(succession.limits.front(), last)) succession.change = LimitChange::kStartsAnew;
   return succession;
 }
 

@@ -29,4 +29,7 @@ struct Succession {
 Succession Succeed(const RuleOf& now, const RuleOf& before, const std::vector<Limit>& limits_before,
                    Now when);
 
+// The same for a rule that did not count for a while, and counted by `last` before that.
+Succession Resume(const std::vector<Limit>& limits, const Limit& last, Now when);
+
 }  // namespace weir

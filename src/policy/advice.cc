@@ -15,7 +15,9 @@ constexpr std::int64_t kEntriesPerChunk = 7;
 constexpr std::int64_t kBytesPerChunk = 128;
 
 // What a client can change with every request.
-bool IsChosenByClient(const Attribute& attribute) {
+bool IsChosenByClient(const Attribute& attribute, const PolicySpec& spec) {
+  const auto identity = spec.identity.find(ToString(attribute));
+  if (identity != spec.identity.end() && identity->second.from_anyone) return true;
   switch (attribute.kind) {
     case AttributeKind::kPath:
     case AttributeKind::kHost:
@@ -61,9 +63,9 @@ bool IsSensitivePath(std::string_view pattern) {
 // Rules that count by something the client cannot choose. Of very many, some will do.
 std::vector<std::uint32_t> FindGuards(const CompiledPolicy& policy) {
   constexpr std::size_t kMost = 64;
-  const auto chosen = [](const std::vector<KeyPlan::Source>& alternatives) {
-    return std::ranges::any_of(alternatives, [](const KeyPlan::Source& source) {
-      return IsChosenByClient(source.attribute);
+  const auto chosen = [&](const std::vector<KeyPlan::Source>& alternatives) {
+    return std::ranges::any_of(alternatives, [&](const KeyPlan::Source& source) {
+      return IsChosenByClient(source.attribute, policy.spec);
     });
   };
   std::vector<std::uint32_t> guards;
@@ -211,7 +213,7 @@ class RuleAdviser {
            });
   }
   bool IsBounded(const Attribute& attribute) const {
-    return !IsChosenByClient(attribute) || IsBoundedBy(match_, attribute);
+    return !IsChosenByClient(attribute, policy_.spec) || IsBoundedBy(match_, attribute);
   }
 
   void AdviseOnKey() {

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <optional>
+
+#include "policy/blanks.h"
 
 namespace weir {
 namespace {
@@ -70,6 +73,16 @@ class PartWriter {
   SubjectWriter& writer_;
 };
 
+// A number too large to be held is the largest.
+std::optional<std::int64_t> WholeNumber(std::string_view text) noexcept {
+  std::int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [read_to, error] = std::from_chars(text.data(), end, value);
+  if (text.empty() || read_to != end) return std::nullopt;
+  if (error == std::errc()) return value;
+  return text.front() == '-' ? std::nullopt : std::optional(kMaxCount);
+}
+
 }  // namespace
 
 bool KeyPlan::Write(const Facts& facts, const CompiledMatch& match, const KeyedHash& hash,
@@ -94,16 +107,16 @@ bool KeyPlan::DependsOnMatch() const noexcept {
 }
 
 std::int64_t CompiledRule::CostOf(const Facts& facts, std::int64_t stated) const noexcept {
-  if (!cost) return stated;
+  if (!cost || stated == 0) return stated;
   if (cost->attribute.empty()) return cost->fallback;
   if (!cost->from_anyone && !facts.request().trusted) return cost->fallback;
-  const std::string_view text = facts.Get(cost_attribute);
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = !text.empty() && end == text.data() + text.size();
-  if (error == std::errc::result_out_of_range && text.front() != '-') return cost->max;
-  if (error != std::errc() || !whole) return cost->fallback;
-  return std::clamp(value, cost->min, cost->max);
+  std::optional<std::int64_t> dearest;
+  facts.ForEachValue(cost_attribute, [&](std::string_view text) {
+    const std::optional<std::int64_t> value = WholeNumber(WithoutBlanks(text));
+    if (value)
+      dearest = std::max(dearest.value_or(cost->min), std::clamp(*value, cost->min, cost->max));
+  });
+  return dearest.value_or(cost->fallback);
 }
 
 bool CompiledRule::EnforcedFor(std::string_view subject) const noexcept {
@@ -114,12 +127,19 @@ bool CompiledRule::EnforcedFor(std::string_view subject) const noexcept {
   return point < share * static_cast<double>(std::uint64_t{1} << 53);
 }
 
-CompiledPolicy::Tier CompiledPolicy::TierOf(const Facts& facts) const noexcept {
-  const std::string_view name = facts.request().tier;
+CompiledPolicy::Tier CompiledPolicy::TierOf(std::string_view name) const noexcept {
   if (name.empty()) return {.number = default_tier, .known = true};
   const auto found = std::ranges::lower_bound(tiers, name);
-  if (found == tiers.end() || *found != name) return {.number = default_tier, .known = false};
+  if (found == tiers.end() || *found != name)
+    return {.number = default_tier, .known = tiers.empty()};
   return {.number = static_cast<std::uint32_t>(found - tiers.begin()), .known = true};
+}
+
+Request CompiledPolicy::WithTierThatCounts(const Request& request) const noexcept {
+  Request changed = request;
+  const bool has_one = !request.tier.empty() && TierOf(request.tier).known;
+  if (!has_one && !default_tier_name.empty()) changed.tier = default_tier_name;
+  return changed;
 }
 
 }  // namespace weir

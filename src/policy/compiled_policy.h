@@ -106,6 +106,7 @@ class CompiledPolicy {
 
   std::vector<std::string> tiers;  // Sorted.
   std::uint32_t default_tier = 0;
+  std::string default_tier_name;  // Empty if there is none.
   std::shared_ptr<const KeyedHash> hash;
 
   std::uint32_t first_rule() const noexcept { return allow_count + deny_count; }
@@ -117,7 +118,9 @@ class CompiledPolicy {
     std::uint32_t number;
     bool known;  // Or the default, because there is none of the request's name.
   };
-  Tier TierOf(const Facts& facts) const noexcept;
+  Tier TierOf(std::string_view name) const noexcept;
+  // Who has no tier, or one that does not exist, has the default one wherever that is asked.
+  Request WithTierThatCounts(const Request& request) const noexcept;
 
   struct ChosenLimit {
     std::uint32_t number;  // Among the rule's.

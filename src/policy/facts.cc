@@ -52,14 +52,15 @@ std::string_view WithoutPort(std::string_view host) noexcept {
 // Names are told apart by their length first, as most differ there.
 std::string_view FirstOf(std::span<const NamedValue> values, std::string_view name) noexcept {
   for (const NamedValue& value : values) {
-    if (value.name == name) return value.value;
+    if (value.name == name && !value.value.empty()) return value.value;
   }
   return {};
 }
 
 std::string_view FirstHeader(std::span<const NamedValue> headers, std::string_view name) noexcept {
   for (const NamedValue& header : headers) {
-    if (header.name.size() == name.size() && EqualIgnoringCase(header.name, name)) {
+    if (!header.value.empty() && header.name.size() == name.size() &&
+        EqualIgnoringCase(header.name, name)) {
       return header.value;
     }
   }
@@ -95,6 +96,21 @@ void Facts::FindHost() const noexcept {
 void Facts::FindMethod() const noexcept {
   method_ = {.known = true,
              .text = Changed<UpperCase>(request_.method, method_buffer_, long_method_)};
+}
+
+std::span<const NamedValue> Facts::ValuesOf(AttributeKind kind) const noexcept {
+  switch (kind) {
+    case AttributeKind::kHeader:
+      return request_.headers;
+    case AttributeKind::kCookie:
+      return request_.cookies;
+    case AttributeKind::kQuery:
+      return request_.query;
+    case AttributeKind::kDescriptor:
+      return request_.descriptors;
+    default:
+      return {};
+  }
 }
 
 std::string_view Facts::Get(const Attribute& attribute) const noexcept {

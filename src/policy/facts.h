@@ -51,6 +51,17 @@ class Facts {
   std::string_view Get(const Attribute& attribute) const noexcept;
   // There is a fingerprint if there is an address. What a path segment is depends on the rule: no.
   bool Has(const Attribute& attribute) const noexcept;
+  // All values of a header, cookie and so on that stand there several times. Elsewhere the first
+  // that is not empty counts.
+  template <typename Sink>  // void(std::string_view)
+  void ForEachValue(const Attribute& attribute, Sink&& sink) const {
+    for (const NamedValue& value : ValuesOf(attribute.kind)) {
+      const bool same = attribute.kind == AttributeKind::kHeader
+                            ? EqualIgnoringCase(value.name, attribute.name)
+                            : value.name == attribute.name;
+      if (same) sink(value.value);
+    }
+  }
 
  private:
   // Text that may have had to be changed, and then is in a buffer, or in a string if it is long.
@@ -59,6 +70,7 @@ class Facts {
     std::string_view text{};
   };
 
+  std::span<const NamedValue> ValuesOf(AttributeKind kind) const noexcept;
   void FindIp() const noexcept;
   void FindPath() const noexcept;
   void FindHost() const noexcept;

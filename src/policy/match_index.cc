@@ -271,10 +271,10 @@ void MatchIndex::FindByNames(const NameTable& table, bool any_case,
   if (table.entries.empty() || values.empty()) return;
   SeenEntries seen(table.entries.size());
   for (const NamedValue& value : values) {
+    if (value.value.empty()) continue;
     const Entry* const entry = EntryOf(table, any_case, value.name);
     if (entry == nullptr) continue;
-    const bool first = seen.Add(static_cast<std::size_t>(entry - table.entries.data()));
-    if (!first || value.value.empty()) continue;
+    if (!seen.Add(static_cast<std::size_t>(entry - table.entries.data()))) continue;
     AddValue(*entry, value.value, found);
   }
 }

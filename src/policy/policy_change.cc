@@ -1,4 +1,5 @@
 // Whether a new policy looks like an accident.
+#include <algorithm>
 #include <unordered_map>
 
 #include <weir/policy.h>
@@ -38,7 +39,8 @@ bool IsCut(const Limit& before, const Limit& after) {
   if (places(before) != places(after)) return false;
   const Rate old_rate = RateOf(before);
   const Rate new_rate = RateOf(after);
-  return new_rate.count * kCut * old_rate.period < old_rate.count * new_rate.period;
+  return new_rate.count * kCut * old_rate.period < old_rate.count * new_rate.period ||
+         Wide{after.capacity()} * kCut < before.capacity();
 }
 
 void Compare(const std::string& what, const std::string& before, const LimitSpec& before_defaults,
@@ -55,8 +57,12 @@ void Compare(const std::string& what, const std::string& before, const LimitSpec
 
 std::vector<std::string> WhySuspicious(const PolicySpec& before, const PolicySpec& after) {
   std::vector<std::string> reasons;
-  const std::size_t old_count = before.rules.size();
-  const std::size_t new_count = after.rules.size();
+  const auto count = [](const PolicySpec& spec) {
+    const auto is_on = [](const RuleSpec& rule) { return rule.mode != RuleMode::kOff; };
+    return static_cast<std::size_t>(std::ranges::count_if(spec.rules, is_on));
+  };
+  const std::size_t old_count = count(before);
+  const std::size_t new_count = count(after);
   if (old_count > 0 && new_count == 0) {
     reasons.push_back("there are no rules any more, and there were " + std::to_string(old_count));
   } else if (new_count > 0 && old_count >= kFewer * new_count) {

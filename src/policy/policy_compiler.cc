@@ -79,13 +79,14 @@ void CompileTierNames(CompiledPolicy& policy, ProblemList& problems) {
   CheckTierNames(policy.spec, problems);
   CheckUnusedTierLimits(policy.spec, problems);
   for (const auto& [name, limits] : policy.spec.tiers) policy.tiers.push_back(name);
+  const auto source = policy.spec.identity.find("tier");
+  const std::string name = source == policy.spec.identity.end() ? "" : source->second.fallback;
+  policy.default_tier_name = name;
   const auto uses_tiers = [](const RuleSpec& rule) { return !rule.tier_limit.empty(); };
   if (policy.tiers.empty() || std::ranges::none_of(policy.spec.rules, uses_tiers)) return;
   const Where top;
   const Where identity(top, "identity");
   const Where tier(identity, "tier");
-  const auto source = policy.spec.identity.find("tier");
-  const std::string name = source == policy.spec.identity.end() ? "" : source->second.fallback;
   const auto found = std::ranges::lower_bound(policy.tiers, name);
   if (found == policy.tiers.end() || *found != name) {
     const std::string instead =

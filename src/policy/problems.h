@@ -149,6 +149,8 @@ class ProblemList {
   std::vector<Problem> Take();
 
  private:
+  static constexpr std::size_t kMost = 1'000;  // Problems that are told.
+
   std::string file_;
   const YamlNode* root_ = nullptr;
   std::vector<Problem> problems_;

@@ -312,6 +312,10 @@ void ReadMatch(SpecReader& reader, const Spot& spot, Match& match) {
 }
 
 void ReadMatches(SpecReader& reader, const Spot& spot, std::vector<Match>& matches) {
+  if (IsEmptyList(spot.node)) {
+    return reader.Report(ProblemCode::kMissing, spot.where,
+                         "the list is empty; name some attributes, or remove it");
+  }
   reader.ReadEach(spot, [&](const Spot& item) { ReadMatch(reader, item, matches.emplace_back()); });
 }
 

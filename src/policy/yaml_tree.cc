@@ -117,15 +117,8 @@ class Events : public YAML::EventHandler {
 
   bool Begin(const YAML::Mark& mark) {
     last_offset_ = OffsetOf(mark);
-    fed_.ToldOf(last_offset_);
-    if (fed_.went_too_far()) {
-      builder_.Report(Problem::kTooLarge, source_.PlaceOf(last_offset_),
-                      "a single text or a collection in brackets is longer than " +
-                          std::to_string(kMaxYamlPieceBytes >> 20) +
-                          " MiB; write large collections as one line per entry, with \"- \" and "
-                          "\"key: \"");
-    }
-    return !builder_.stopped();
+    if (!fed_.went_too_far()) fed_.ToldOf(last_offset_);
+    return !builder_.stopped() && !fed_.went_too_far();
   }
 
   void End() {
@@ -243,10 +236,23 @@ class Reader {
       events_.builder().Report(Problem::kSyntax, source_.PlaceOf(events_.last_offset()),
                                "cannot be read after this: " + std::string(failure.what()));
     }
+    if (fed_.went_too_far()) return TooFar();
     return events_.builder().Finish();
   }
 
  private:
+  // The parser saw the end of the text too early, so nothing that it says about the rest counts.
+  YamlReport TooFar() {
+    return {.root = std::nullopt,
+            .problems = {{.kind = Problem::kTooLarge,
+                          .place = source_.PlaceOf(events_.last_offset()),
+                          .message = "behind this a single text, a collection in brackets or a "
+                                     "comment is longer than " +
+                                     std::to_string(kMaxYamlPieceBytes >> 20) +
+                                     " MiB; write large collections as one line per entry, with "
+                                     "\"- \" and \"key: \""}}};
+  }
+
   void Fail(Problem kind, const YAML::Exception& failure, std::string_view message) {
     const std::size_t offset =
         failure.mark.pos >= 0 ? static_cast<std::size_t>(failure.mark.pos) : events_.last_offset();

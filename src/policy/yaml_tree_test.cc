@@ -267,5 +267,14 @@ TEST(YamlTree, RefusesControlCharacters) {
   EXPECT_EQ(TreeOf("a: \"\\e\""), "{a@1:1='\x1B'@1:4}@1:1");
 }
 
+TEST(YamlTree, RefusesWhatIsBehindALongCommentRatherThanLeavingItOut) {
+  std::string text = "a: 1\n";
+  while (text.size() < 3 * kMaxYamlPieceBytes / 2) text += "# nothing to see here, move along\n";
+  const YamlReport report = ReadYaml(text + "b: 2\n");
+  ASSERT_EQ(report.problems.size(), 1U);
+  EXPECT_EQ(report.problems[0].kind, YamlProblem::Kind::kTooLarge);
+  EXPECT_FALSE(report.root);
+}
+
 }  // namespace
 }  // namespace weir

@@ -38,9 +38,9 @@ constexpr std::array<Member<RequestText::Pairs>, 4> kMaps = {{
     {"query", &RequestText::query, true},
     {"descriptors", &RequestText::descriptors, true},
 }};
-constexpr std::array<std::string_view, 16> kFields = {
-    "peer", "ip",     "user",    "api_key", "org",   "tier",        "method", "path",
-    "host", "domain", "headers", "cookies", "query", "descriptors", "cost",   "rules"};
+constexpr std::array<std::string_view, 17> kFields = {
+    "peer",   "ip",      "user",    "api_key", "org",         "tier", "method", "path",   "host",
+    "domain", "headers", "cookies", "query",   "descriptors", "cost", "rules",  "wait_ms"};
 
 // Where a text stops being JSON.
 class SyntaxFinder : public nlohmann::json_sax<Json> {
@@ -102,6 +102,8 @@ class RequestReader {
     if (name == "peer") return ReadText(name, value, request_.peer.emplace());
     if (name == "cost") return ReadCost(value);
     if (name == "rules") return ReadRules(value);
+    // How long a request would wait changes nothing about which rules apply.
+    if (name == "wait_ms" && value.is_number_unsigned()) return true;
     const auto meant = Nearest(name, kFields);
     return Fail(Quoted(name),
                 "is not known" + (meant ? "; did you mean " + std::string(*meant) + "?" : ""));

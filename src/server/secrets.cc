@@ -1,5 +1,8 @@
 #include "server/secrets.h"
 
+#include <algorithm>
+#include <array>
+
 #include "limit/limit_words.h"
 #include "policy/attribute.h"
 #include "policy/facts.h"
@@ -15,6 +18,16 @@ constexpr std::size_t kLeastSize = 6;
 
 std::string Beginning(std::string_view value) {
   return std::string(value.size() < kLeastSize ? "" : value.substr(0, kShownCharacters));
+}
+
+// header.x-auth-token, query.access_token
+bool SoundsSecret(std::string_view attribute) {
+  constexpr std::array<std::string_view, 6> kWords = {"token",  "secret",  "password",
+                                                      "x-auth", "session", "signature"};
+  const bool named = attribute.find('.') != std::string_view::npos;
+  return named && std::ranges::any_of(kWords, [&](std::string_view word) {
+           return !std::ranges::search(attribute, word, {}, ToLower).empty();
+         });
 }
 
 }  // namespace
@@ -46,7 +59,8 @@ void Secrets::Add(std::string_view attribute) {
 }
 
 bool Secrets::IsSecret(std::string_view attribute) const {
-  return attribute.starts_with("cookie.") || attributes_.contains(attribute);
+  return attribute.starts_with("cookie.") || attributes_.contains(attribute) ||
+         SoundsSecret(attribute);
 }
 
 std::string Secrets::Shown(std::string_view attribute, std::string_view value) const {

@@ -316,7 +316,7 @@ class Serve(InFolder):
         path = self.write("weir.yaml", policy("5/min"))
         service = self.start(path)
         service.tell(signal.SIGHUP)
-        service.wait_for("say what they said before")
+        service.wait_for("say what is in force already")
         self.replace(path, policy("6/min"))
         service.wait_for("version 2 is in force")
         service.tell(signal.SIGTERM)
