@@ -1,9 +1,11 @@
 // The commands through the command line, without a process.
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <streambuf>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -28,6 +30,27 @@ struct Ran {
 Ran Weir(std::vector<const char*> words, const std::string& input = "") {
   words.insert(words.begin(), "weir");
   std::istringstream in(input);
+  std::ostringstream out, err;
+  const int code = RunCommandLine(words, {.in = in, .out = out, .err = err});
+  return {.code = code, .out = out.str(), .err = err.str()};
+}
+
+// Input that does not end.
+class Endless : public std::streambuf {
+ protected:
+  int_type underflow() override {
+    setg(line_.data(), line_.data(), line_.data() + line_.size());
+    return traits_type::to_int_type(line_.front());
+  }
+
+ private:
+  std::string line_ = std::string(4'095, '#') + "\n";
+};
+
+Ran WeirWithEndlessInput(std::vector<const char*> words) {
+  words.insert(words.begin(), "weir");
+  Endless endless;
+  std::istream in(&endless);
   std::ostringstream out, err;
   const int code = RunCommandLine(words, {.in = in, .out = out, .err = err});
   return {.code = code, .out = out.str(), .err = err.str()};
@@ -88,6 +111,40 @@ TEST_F(Commands, EndWithTwoIfCalledWrongly) {
   EXPECT_EQ(Weir({"fmt", "a", "--check", "--stdout"}).code, kExitUsage);
 }
 
+TEST_F(Commands, GuessNothingForAWordThatResemblesNone) {
+  const Ran ran = Weir({"completely-else"});
+  EXPECT_EQ(ran.code, kExitUsage);
+  EXPECT_THAT(ran.err, HasSubstr("there is no command \"completely-else\"\n"));
+}
+
+TEST_F(Commands, DoNotEndWellIfTheirOutputIsLost) {
+  std::istringstream in;
+  std::ostream out(nullptr);
+  std::ostringstream err;
+  const std::vector<const char*> words = {"weir", "schema"};
+  EXPECT_EQ(RunCommandLine(words, {.in = in, .out = out, .err = err}), kExitProblems);
+  EXPECT_EQ(err.str(), "weir: the output cannot be written\n");
+}
+
+TEST_F(Commands, ReadNoMoreFromStandardInputThanTheyCanUse) {
+  const Ran check = WeirWithEndlessInput({"check-config", "-"});
+  EXPECT_EQ(check.code, kExitProblems);
+  EXPECT_THAT(check.out, StartsWith("stdin:1:1: E0"));
+  EXPECT_THAT(check.out, HasSubstr("there is more than 67108864 bytes\n"));
+  EXPECT_THAT(check.out, HasSubstr("stdin: 1 error, 0 warnings\n"));
+
+  const std::string policy = Write("weir.yaml", kPolicy);
+  const Ran explain = WeirWithEndlessInput({"explain", "-c", policy.c_str(), "--request", "-"});
+  EXPECT_EQ(explain.code, kExitUsage);
+  EXPECT_EQ(explain.err, "there is more than 16777216 bytes\n");
+  EXPECT_EQ(explain.out, "");
+
+  const Ran format = WeirWithEndlessInput({"fmt", "-"});
+  EXPECT_EQ(format.code, kExitProblems);
+  EXPECT_EQ(format.err, "there is more than 67108864 bytes\n");
+  EXPECT_EQ(format.out, "");
+}
+
 TEST_F(Commands, CheckConfigReadsStandardInput) {
   const Ran ran = Weir({"check-config", "-"}, kPolicy);
   EXPECT_EQ(ran.code, kExitOk);
@@ -137,6 +194,65 @@ TEST_F(Commands, ExplainSaysWhatDecides) {
               StartsWith("denied by all: it costs 6, and the limit never holds more than 5\n"));
 }
 
+TEST_F(Commands, ExplainSaysThatAListLetsThrough) {
+  const std::string policy =
+      Write("weir.yaml", std::string("allow: [{ user: root }, { ip: 192.0.2.1 }]\n") + kPolicy);
+  const Ran ran = Weir({"explain", "-c", policy.c_str(), "--request", R"({"ip": "192.0.2.1"})"});
+  EXPECT_THAT(ran.out, StartsWith("allowed by allow[1], without being counted\n"));
+}
+
+TEST_F(Commands, ExplainSaysThatARuleRefuses) {
+  const std::string policy = Write("weir.yaml", R"(rules:
+  - name: closed
+    key: ip
+    limit: deny
+    message: Closed until further notice.
+  - name: known
+    match: { path: /known }
+    key: user
+    limit: 5/min
+    unidentified: deny
+)");
+  const Ran closed = Weir({"explain", "-c", policy.c_str(), "--request", R"({"ip": "192.0.2.1"})"});
+  EXPECT_EQ(closed.code, kExitOk);
+  EXPECT_THAT(closed.out, StartsWith("denied by closed: the rule refuses it, whatever was counted\n"
+                                     "message: Closed until further notice.\n"));
+  const Ran known = Weir(
+      {"explain", "-c", policy.c_str(), "--request", R"({"path": "/known", "rules": ["known"]})"});
+  EXPECT_THAT(known.out,
+              StartsWith("denied by known: the rule refuses it, whatever was counted\n"));
+  EXPECT_THAT(known.out, HasSubstr("from unidentified: deny"));
+  EXPECT_THAT(known.out, HasSubstr("closed: does not apply: the request asks for other rules\n"));
+}
+
+TEST_F(Commands, ExplainSaysThatTooManyRulesMatch) {
+  std::string text = "rules:\n";
+  for (int number = 0; number < 65; ++number) {
+    text += "  - { name: r" + std::to_string(number) +
+            ", match: { user: present }, key: ip, limit: 5/min }\n";
+  }
+  const std::string policy = Write("weir.yaml", text);
+  const Ran ran = Weir({"explain", "-c", policy.c_str(), "--request", R"({"user": "ann"})"});
+  EXPECT_EQ(ran.code, kExitOk);
+  EXPECT_THAT(ran.out, StartsWith("denied: too many rules match\n"));
+}
+
+TEST_F(Commands, ExplainHasNothingToSayAboutAPolicyThatIsWrong) {
+  const Ran ran = Weir({"explain", "-c", "-", "--request", "{}"}, "rules:\n  - nme: a\n");
+  EXPECT_EQ(ran.code, kExitProblems);
+  EXPECT_THAT(ran.err, HasSubstr("stdin:2:5: E010"));
+  EXPECT_EQ(ran.out, "");
+}
+
+TEST_F(Commands, ExplainSaysThatTheFileOfTheRequestIsMissing) {
+  const std::string policy = Write("weir.yaml", kPolicy);
+  const std::string file = "@" + Path("none.json");
+  const Ran ran = Weir({"explain", "-c", policy.c_str(), "--request", file.c_str()});
+  EXPECT_EQ(ran.code, kExitUsage);
+  EXPECT_THAT(ran.err, StartsWith(Path("none.json") + ": "));
+  EXPECT_EQ(ran.out, "");
+}
+
 TEST_F(Commands, ExplainTakesTheRequestFromAFileOrStandardInput) {
   const std::string policy = Write("weir.yaml", kPolicy);
   const std::string file = "@" + Write("request.json", R"({"ip": "192.0.2.1"})");
@@ -168,6 +284,29 @@ identity:
   EXPECT_THAT(explain("192.0.2.1"), HasSubstr("key        ip=192.0.2.1\n"));
   EXPECT_THAT(explain("192.0.2.1"), HasSubstr("api_key    \"sk…\"\n"));
   EXPECT_THAT(explain("192.0.2.1"), Not(HasSubstr("12345")));
+}
+
+TEST_F(Commands, ExplainNamesAPeerOnAUnixSocket) {
+  const std::string policy = Write("weir.yaml", kPolicy);
+  const Ran ran = Weir({"explain", "-c", policy.c_str(), "--request", R"({"peer": ""})"});
+  EXPECT_EQ(ran.code, kExitOk) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("\npeer: a unix socket, not trusted: "));
+  EXPECT_THAT(ran.out, HasSubstr("ip         absent\n"));
+}
+
+TEST_F(Commands, ExplainSaysInJsonWhoIsAsking) {
+  const std::string policy = Write(
+      "weir.yaml", std::string("identity: { user: { header: x-user, from: anyone } }\n") + kPolicy);
+  const Ran ran = Weir({"explain", "-c", policy.c_str(), "--json", "--request",
+                        R"({"peer": "192.0.2.1", "headers": {"x-user": "ann"}})"});
+  ASSERT_EQ(ran.code, kExitOk) << ran.err;
+  const auto json = nlohmann::json::parse(ran.out, nullptr, false);
+  ASSERT_TRUE(json.is_object());
+  EXPECT_EQ(json["identity"]["peer"], "192.0.2.1");
+  EXPECT_EQ(json["identity"]["trusted"], false);
+  EXPECT_EQ(json["identity"]["ip"], "192.0.2.1");
+  EXPECT_EQ(json["identity"]["user"], "ann");
+  EXPECT_TRUE(json["identity"]["org"].is_null());
 }
 
 TEST_F(Commands, ExplainShowsNoSecretsInJsonEither) {
@@ -257,6 +396,52 @@ TEST_F(Commands, FormatGoesOnAfterAFileThatIsNoYaml) {
   EXPECT_THAT(ran.err, HasSubstr(" E0"));
   EXPECT_EQ(ran.out, untidy + "\n");
   EXPECT_EQ(Read("broken.yaml"), "a: [1\n");
+}
+
+TEST_F(Commands, FormatGoesOnAfterAFileThatCannotBeRead) {
+  const std::string none = Path("none.yaml");
+  const std::string untidy = Write("untidy.yaml", kUntidy);
+  const std::string folder = folder_.string();
+  const Ran ran = Weir({"fmt", none.c_str(), folder.c_str(), untidy.c_str()});
+  EXPECT_EQ(ran.code, kExitProblems);
+  EXPECT_THAT(ran.err, StartsWith(none + ": "));
+  EXPECT_THAT(ran.err, HasSubstr("\n" + folder + ": is a directory, not a file\n"));
+  EXPECT_EQ(ran.out, untidy + "\n");
+}
+
+// Even root, who may write everywhere, cannot make a file with such a name.
+TEST_F(Commands, FormatLeavesAFileAsItIsIfNoOtherCanBeMadeBesideIt) {
+  const std::string name = std::string(250, 'a');
+  const std::string untidy = Write(name.c_str(), kUntidy);
+  const Ran ran = Weir({"fmt", untidy.c_str()});
+  EXPECT_EQ(ran.code, kExitProblems);
+  EXPECT_THAT(ran.err, StartsWith(untidy + ": no file can be made beside it: "));
+  EXPECT_EQ(ran.out, "");
+  EXPECT_EQ(Read(name.c_str()), kUntidy);
+}
+
+TEST_F(Commands, FormatLeavesAFileThatIsReadOnly) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
+  const std::string untidy = Write("untidy.yaml", kUntidy);
+  ASSERT_EQ(chmod(untidy.c_str(), 0440), 0);
+  const Ran ran = Weir({"fmt", untidy.c_str()});
+  EXPECT_EQ(ran.code, kExitProblems);
+  EXPECT_THAT(ran.err, StartsWith(untidy + ": cannot be written: "));
+  EXPECT_EQ(Read("untidy.yaml"), kUntidy);
+}
+
+TEST_F(Commands, ServeDoesNotStartWithoutAPolicyOrAStore) {
+  const Ran missing = Weir({"serve", "-c", "/nowhere/weir.yaml"});
+  EXPECT_EQ(missing.code, kExitProblems);
+  EXPECT_THAT(missing.err, HasSubstr("E017"));
+  EXPECT_EQ(missing.out, "");
+
+  const std::string policy =
+      Write("weir.yaml", std::string("store: redis://127.0.0.1:6379\n") + kPolicy);
+  const Ran no_store = Weir({"serve", "-c", policy.c_str()});
+  EXPECT_EQ(no_store.code, kExitProblems);
+  EXPECT_THAT(no_store.err, StartsWith(policy + ": store: only memory "));
+  EXPECT_EQ(no_store.out, "");
 }
 
 TEST_F(Commands, ReplacingAFileKeepsALinkToIt) {

@@ -61,6 +61,36 @@ TEST(RequestText, SaysWhereItStopsBeingJson) {
   EXPECT_THAT(ErrorOf("{}{}"), HasSubstr("no JSON from character 3"));
 }
 
+TEST(RequestText, FindsTheEndOfJsonBehindValuesOfEveryKind) {
+  const std::string whole =
+      R"({"a": null, "b": [true, -1, 2, 3.5, "t", {}], "c": {"d": [[]]}, "e": false)";
+  for (const char* rest : {"", "]", "; }", ", }"}) {
+    EXPECT_THAT(ErrorOf(whole + rest), HasSubstr("no JSON from character ")) << rest;
+  }
+  // Where it says the end is: at the first character that is wrong.
+  EXPECT_THAT(ErrorOf(whole + "]"),
+              HasSubstr("from character " + std::to_string(whole.size() + 1) + " on"));
+}
+
+TEST(RequestText, RefusesJsonThatIsNoObject) {
+  for (const char* json : {"null", "true", "5", "\"ip\"", "[{}]"}) {
+    EXPECT_THAT(ErrorOf(json), HasSubstr("no JSON object: write {\"ip\"")) << json;
+  }
+}
+
+TEST(RequestText, RefusesAListWhereATextBelongsAndANumberInAList) {
+  EXPECT_THAT(ErrorOf(R"({"peer": 7})"), HasSubstr("peer: write a text"));
+  EXPECT_THAT(ErrorOf(R"({"rules": ["a", 5]})"), HasSubstr("rules: write a text"));
+  EXPECT_THAT(ErrorOf(R"({"query": {"q": ["a", null]}})"), HasSubstr("query.q: write a text"));
+  EXPECT_THAT(ErrorOf(R"({"cookies": "a=b"})"), HasSubstr("cookies: write names and values"));
+  EXPECT_THAT(ErrorOf(R"({"descriptors": null})"), HasSubstr("descriptors: write names"));
+}
+
+TEST(RequestText, GuessesNothingForAFieldThatResemblesNone) {
+  EXPECT_THAT(ErrorOf(R"({"completely-else": 1})"), HasSubstr("is not known"));
+  EXPECT_THAT(ErrorOf(R"({"completely-else": 1})"), Not(HasSubstr("did you mean")));
+}
+
 TEST(RequestText, SaysNothingOfValues) {
   EXPECT_THAT(ErrorOf(R"({"api_key": ["hidden"]})"), Not(HasSubstr("hidden")));
 }

@@ -47,6 +47,10 @@ TEST(Secrets, AreKeptOutOfReasons) {
   EXPECT_EQ(shown(R"(api_key is "sk-12345", not absent)"), R"(api_key is "sk…", not absent)");
   EXPECT_EQ(shown(R"(header.authorization is "Bearer abc, not absent", not Bearer xyz)"),
             R"(header.authorization is "Be…", not …)");
+  EXPECT_EQ(shown(R"(api_key is "sk-12345", brought into bounds or not a number)"),
+            R"(api_key is "sk…", brought into bounds or not a number)");
+  // A reason about a value that the request has not is cut, lest it tell of another's secret.
+  EXPECT_EQ(shown(R"(api_key is "sk-67890", not sk-98765)"), R"(api_key is "sk…")");
   EXPECT_EQ(shown("user is absent, not ann"), "user is absent, not …");
   EXPECT_EQ(shown("user is absent"), "user is absent");
   EXPECT_EQ(shown(R"(tier is "pro", not free)"), R"(tier is "pro", not free)");

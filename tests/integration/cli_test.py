@@ -47,6 +47,23 @@ class InFolder(unittest.TestCase):
         return path
 
 
+class Program(unittest.TestCase):
+    def test_says_its_version_and_how_it_is_used(self):
+        ran = weir("--version")
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+        self.assertRegex(ran.stdout, r"^weir \d+\.\d+\.\d+\n$")
+        self.assertEqual(weir("serve", "--help").returncode, 0)
+        ran = weir()
+        self.assertEqual((ran.returncode, ran.stdout), (2, ""))
+        self.assertIn("check-config", ran.stderr)
+
+    def test_does_not_end_well_if_the_disk_is_full(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            ran = subprocess.run([PROGRAM, "schema"], stdout=full, stderr=subprocess.PIPE,
+                                 text=True, timeout=SECONDS, check=False)
+        self.assertEqual((ran.returncode, ran.stderr), (1, "weir: the output cannot be written\n"))
+
+
 class CheckConfig(InFolder):
     MISTAKES = """\
 store: postgres://db
@@ -96,6 +113,20 @@ rules:
         warnings = len(found) - errors
         self.assertEqual(summary, f"{path}: {errors} errors, {warnings} warning"
                                   + ("" if warnings == 1 else "s"))
+
+    def test_reads_standard_input(self):
+        ran = weir("check-config", "-", text=policy("5/min"))
+        self.assertEqual((ran.returncode, ran.stdout), (0, "stdin: ok, 1 rule\n"))
+        ran = weir("check-config", "-", text=policy("5/fortnight"))
+        self.assertEqual(ran.returncode, 1)
+        self.assertRegex(ran.stdout, r"^stdin:4:\d+: E101 ")
+
+    def test_says_that_a_file_is_missing(self):
+        path = self.folder / "none.yaml"
+        ran = weir("check-config", path)
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn(f"{path}:", ran.stdout)
+        self.assertIn("E017", ran.stdout)
 
     def test_is_content_with_the_examples(self):
         for path in sorted((SOURCE / "examples" / "policies").glob("*.yaml")):
@@ -232,10 +263,15 @@ class Service:
         os.kill(self.process.pid, number)
 
     def end(self):
-        """Stops it, by its id, whatever became of the test."""
+        """Stops it, by its id, whatever became of the test. What was covered is told at its end,
+        so it is asked first."""
         if self.process.poll() is None:
+            self.process.terminate()
+        try:
+            self.process.wait(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
             self.process.kill()
-        self.process.wait(timeout=SECONDS)
+            self.process.wait(timeout=SECONDS)
         self.reader.join(timeout=SECONDS)
         self.process.stdout.close()
 
@@ -269,7 +305,7 @@ class Serve(InFolder):
         path = self.write("weir.yaml", policy("5/min"))
         service = self.start(path)
         self.replace(path, policy("5/fortnight"))
-        service.wait_for("the policy that was in force stays")
+        self.assertIn(" error ", service.wait_for("the policy that was in force stays"))
         service.wait_for("E101")
         self.replace(path, policy("6/min"))
         service.wait_for("version 2 is in force")
@@ -279,7 +315,7 @@ class Serve(InFolder):
         service = self.start(path)
         forced = self.start(path, "--force-reload")
         self.replace(path, policy("5/min"))
-        service.wait_for("looks like an accident")
+        self.assertIn(" warning ", service.wait_for("looks like an accident"))
         forced.wait_for("version 2 is in force")
 
     def test_follows_links_that_are_swapped(self):
@@ -331,6 +367,17 @@ class Serve(InFolder):
         ran = weir("serve", "-c", self.write("weir.yaml", policy("5/fortnight")))
         self.assertEqual((ran.returncode, ran.stdout), (1, ""))
         self.assertIn("E101", ran.stderr)
+
+    def test_does_not_start_without_its_file(self):
+        ran = weir("serve", "-c", self.folder / "none.yaml")
+        self.assertEqual((ran.returncode, ran.stdout), (1, ""))
+        self.assertIn("E017", ran.stderr)
+
+    def test_does_not_start_with_a_store_that_there_is_not(self):
+        path = self.write("weir.yaml", "store: redis://127.0.0.1:6379\n" + policy("5/min"))
+        ran = weir("serve", "-c", path)
+        self.assertEqual((ran.returncode, ran.stdout), (1, ""))
+        self.assertIn(f"{path}: store: only memory can be had", ran.stderr)
 
 
 if __name__ == "__main__":
