@@ -71,7 +71,7 @@ TEST(CostOfNothing, IsAQuestionUnderRulesWithACostOfTheirOwn) {
 
 TEST_F(Cost, IsTheDefaultForJunk) {
   Use("{ header: x-cost, default: 5, min: 1, max: 50 }");
-  for (const char* junk : {"", "abc", "7x", " 7", "7 ", "+7", "0x10", "1e3", "7.0", "--7"}) {
+  for (const char* junk : {"", "abc", "7x", "7 8", "+7", "0x10", "1e3", "7.0", "--7"}) {
     EXPECT_EQ(CostOf(junk), 5) << junk;
   }
 }

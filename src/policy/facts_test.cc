@@ -91,10 +91,10 @@ TEST(Facts, FindHeadersInAnyCaseAndOtherNamesExactly) {
   }
 }
 
-TEST(Facts, TakeTheFirstOfANameEvenIfItIsEmpty) {
+TEST(Facts, TakeTheFirstOfANameThatIsNotEmpty) {
   const std::array<NamedValue, 2> headers = {{{"x-plan", ""}, {"x-plan", "b"}}};
   const Request request{.headers = headers};
-  EXPECT_FALSE(Facts(request).Has(Parsed("header.x-plan")));
+  EXPECT_EQ(Facts(request).Get(Parsed("header.x-plan")), "b");
 }
 
 TEST(Facts, HaveEveryPlainAttribute) {

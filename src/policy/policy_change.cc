@@ -1,5 +1,4 @@
 // Whether a new policy looks like an accident.
-#include <algorithm>
 #include <unordered_map>
 
 #include <weir/policy.h>
@@ -39,8 +38,9 @@ bool IsCut(const Limit& before, const Limit& after) {
   if (places(before) != places(after)) return false;
   const Rate old_rate = RateOf(before);
   const Rate new_rate = RateOf(after);
-  return new_rate.count * kCut * old_rate.period < old_rate.count * new_rate.period ||
-         Wide{after.capacity()} * kCut < before.capacity();
+  if (new_rate.count * kCut * old_rate.period < old_rate.count * new_rate.period) return true;
+  // In other units the same rate has another burst, unless one is given.
+  return old_rate.period == new_rate.period && Wide{after.capacity()} * kCut < before.capacity();
 }
 
 void Compare(const std::string& what, const std::string& before, const LimitSpec& before_defaults,
@@ -57,12 +57,8 @@ void Compare(const std::string& what, const std::string& before, const LimitSpec
 
 std::vector<std::string> WhySuspicious(const PolicySpec& before, const PolicySpec& after) {
   std::vector<std::string> reasons;
-  const auto count = [](const PolicySpec& spec) {
-    const auto is_on = [](const RuleSpec& rule) { return rule.mode != RuleMode::kOff; };
-    return static_cast<std::size_t>(std::ranges::count_if(spec.rules, is_on));
-  };
-  const std::size_t old_count = count(before);
-  const std::size_t new_count = count(after);
+  const std::size_t old_count = before.rules.size();
+  const std::size_t new_count = after.rules.size();
   if (old_count > 0 && new_count == 0) {
     reasons.push_back("there are no rules any more, and there were " + std::to_string(old_count));
   } else if (new_count > 0 && old_count >= kFewer * new_count) {

@@ -10,6 +10,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::SizeIs;
 
 PolicySpec WithRules(int count) {
   PolicySpec spec;
@@ -64,6 +65,11 @@ TEST(WhySuspicious, ALimitCutJustTenTimesIsNot) {
            {"1000000000000000/day", "100000000000000/day"}}) {
     EXPECT_THAT(Cut(before, after), IsEmpty()) << before << " to " << after;
   }
+}
+
+TEST(WhySuspicious, ABurstThatIsCutIs) {
+  EXPECT_THAT(Cut("600/min", "600/min burst 10"), SizeIs(1));
+  EXPECT_THAT(Cut("600/min", "600/min burst 60"), IsEmpty());
 }
 
 TEST(WhySuspicious, TheSameRateInOtherUnitsIsNot) {

@@ -131,7 +131,7 @@ const Wrong kValues[] = {
 const Wrong kRules[] = {
     {"rules: [{ name: x, key: ip, limit: 100 }]", "E101", 1, 36, "expected \"/\" and a period"},
     {"tiers: { free: { calls: many } }\nrules: []", "E101", 1, 25, "expected a count"},
-    {"rules: [{ name: x, key: ip, limit: 5/s, match: { any: [] } }]", "E018", 1, 51, "empty"},
+    {"rules: [{ name: x, key: ip, limit: 5/s, match: { any: [] } }]", "E018", 1, 50, "empty"},
     {"rules: [{ name: x, key: ip, limit: 0/s }]", "E101", 1, 36, "deny"},
     {"rules: [{ name: x, key: ip, limit: 5/month }]", "E101", 1, 36, "align: calendar"},
     {"rules: [{ name: x, key: ip, limit: 5/s, strict: true }]", "E101", 1, 36, "sliding_window"},

@@ -297,6 +297,12 @@ void ReadMatch(SpecReader& reader, const Spot& spot, Match& match) {
   for (const YamlNode::Entry& entry : spot.node.entries) {
     const Where where(spot.where, entry.key);
     const Spot value{entry.value, where};
+    const bool of_matches = entry.key == "all" || entry.key == "any" || entry.key == "not";
+    if (of_matches && IsEmptyList(entry.value)) {
+      reader.Report(ProblemCode::kMissing, where,
+                    "the list is empty; name some attributes, or remove it");
+      continue;
+    }
     if (entry.key == "all") {
       ReadMatches(reader, value, match.all);
     } else if (entry.key == "any") {
@@ -312,10 +318,6 @@ void ReadMatch(SpecReader& reader, const Spot& spot, Match& match) {
 }
 
 void ReadMatches(SpecReader& reader, const Spot& spot, std::vector<Match>& matches) {
-  if (IsEmptyList(spot.node)) {
-    return reader.Report(ProblemCode::kMissing, spot.where,
-                         "the list is empty; name some attributes, or remove it");
-  }
   reader.ReadEach(spot, [&](const Spot& item) { ReadMatch(reader, item, matches.emplace_back()); });
 }
 

@@ -116,9 +116,10 @@ class Events : public YAML::EventHandler {
   }
 
   bool Begin(const YAML::Mark& mark) {
+    if (fed_.went_too_far()) return false;
     last_offset_ = OffsetOf(mark);
-    if (!fed_.went_too_far()) fed_.ToldOf(last_offset_);
-    return !builder_.stopped() && !fed_.went_too_far();
+    fed_.ToldOf(last_offset_);
+    return !builder_.stopped();
   }
 
   void End() {

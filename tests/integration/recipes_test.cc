@@ -100,8 +100,7 @@ TEST(SearchAndWrites, BelievesOnlyTheGatewayAndLimitsWrites) {
   EXPECT_EQ(under_test.Exhaust({.ip = "192.0.2.1", .method = "DELETE", .path = "/x"}), 10);
   EXPECT_EQ(under_test.Exhaust({.ip = "192.0.2.1", .user = "ann", .method = "PUT", .path = "/x"}),
             10);
-  EXPECT_EQ(under_test.Check({.ip = "192.0.2.1", .method = "GET", .path = "/x"}).reason,
-            Reason::kNoRule);
+  EXPECT_EQ(under_test.Check({.ip = "192.0.2.1", .method = "GET", .path = "/x"}).rule, "per-ip");
 }
 
 TEST(Tiers, GiveWhatACustomerPaysFor) {
