@@ -8,8 +8,8 @@ namespace {
 
 // What those are charged under who are refused because they lack a part of the key.
 const Limit& RefuseAll() noexcept {
-  static const Limit limit = *Limit::Make({.kind = LimitKind::kDeny});
-  return limit;
+  static const Limit kLimit = *Limit::Make({.kind = LimitKind::kDeny});
+  return kLimit;
 }
 
 }  // namespace

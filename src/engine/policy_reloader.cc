@@ -91,11 +91,11 @@ std::vector<std::string> PolicyReloader::FilesOf(const Policy& policy) const {
 }
 
 PolicyReloader::Snapshot PolicyReloader::Read() const {
-  static const KeyHasher hasher(HashKind::kXxh3);
+  static const KeyHasher kHasher(HashKind::kXxh3);
   Snapshot snapshot;
   for (const std::string& file : files_) {
     Result<std::string> text = ReadWholeFile(file, kMaxFileBytes);
-    snapshot.digest = Mix(snapshot.digest ^ (text ? hasher(*text) : 1));
+    snapshot.digest = Mix(snapshot.digest ^ (text ? kHasher(*text) : 1));
     if (file != path_) continue;
     if (text) {
       snapshot.policy_text = *std::move(text);
@@ -142,7 +142,7 @@ std::vector<std::string> PolicyReloader::Suspicions(const Policy& next,
   // What is left of a file whose writing was cut short may well make sense by itself.
   const bool same_rules = next.spec() == engine_.policy().spec();
   if (text.size() < text_in_force_.size() && text_in_force_.starts_with(text) && !same_rules) {
-    reasons.push_back(
+    reasons.emplace_back(
         "the file is the beginning of the one before, as if its writing was cut short");
   }
   return reasons;

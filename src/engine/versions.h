@@ -65,9 +65,9 @@ class Versions {
 
   std::atomic<std::int64_t>& Enter() const noexcept {
     static std::atomic<std::size_t> threads{0};
-    static thread_local const std::size_t line =
+    static thread_local const std::size_t kLine =
         threads.fetch_add(1, std::memory_order_relaxed) % kLines;
-    auto& count = lines_[line].readers[column_.load(std::memory_order_seq_cst)];
+    auto& count = lines_[kLine].readers[column_.load(std::memory_order_seq_cst)];
     count.fetch_add(1, std::memory_order_seq_cst);
     return count;
   }

@@ -25,8 +25,10 @@ class JsonLinesReader {
     for (std::uint32_t number = 1; !text.empty() && !rows_.done(); ++number) {
       line_ = text.substr(0, text.find('\n'));
       text.remove_prefix(std::min(text.size(), line_.size() + 1));
-      if (line_.starts_with('#') || line_.find_first_not_of(" \t\r") == line_.npos) continue;
-      rows_.Begin(number, line_.data());
+      if (line_.starts_with('#') || line_.find_first_not_of(" \t\r") == std::string_view::npos)
+        continue;
+      rows_.Begin(number,
+                  line_.data());  // NOLINT(bugprone-suspicious-stringview-data-usage): a place
       if (ReadLine()) rows_.End(line_.data() + line_.size());
     }
   }

@@ -21,7 +21,7 @@ std::string Join(std::span<const std::string_view> words) {
 // How many letters must be added, dropped or changed to get from one word to the other.
 std::size_t Distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
+  std::iota(row.begin(), row.end(), std::size_t{0});  // NOLINT(modernize-use-ranges): g++ 12
   for (std::size_t i = 0; i < a.size(); ++i) {
     std::size_t diagonal = std::exchange(row[0], i + 1);
     for (std::size_t j = 0; j < b.size(); ++j) {

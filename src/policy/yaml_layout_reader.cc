@@ -119,8 +119,8 @@ class LayoutReader {
       part.before.push_back(std::move(head));
     }
     // The value moves up to its key, so these move before the key.
-    std::copy_if(between.begin(), between.end(), std::back_inserter(part.before),
-                 [](const YamlRemark& remark) { return !remark.empty(); });
+    std::ranges::copy_if(between, std::back_inserter(part.before),
+                         [](const YamlRemark& remark) { return !remark.empty(); });
   }
 
   void FailAtQuestionMark() {

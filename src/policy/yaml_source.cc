@@ -56,7 +56,7 @@ YamlSource::YamlSource(std::string_view text) : text_(text.substr(0, kMaxYamlByt
     lines_.push_back(i + 1);
   }
   has_tabs_ = text_.find('\t') != std::string_view::npos;
-  ascii_ = std::all_of(text_.begin(), text_.end(), [](char c) { return ByteOf(c) < 0x80; });
+  ascii_ = std::ranges::all_of(text_, [](char c) { return ByteOf(c) < 0x80; });
 }
 
 std::optional<YamlProblem> YamlSource::FirstProblem() {
@@ -99,9 +99,7 @@ std::optional<YamlProblem> YamlSource::FirstBadCharacter() {
 }
 
 std::size_t YamlSource::LineOf(std::size_t offset) const {
-  return static_cast<std::size_t>(std::upper_bound(lines_.begin(), lines_.end(), offset) -
-                                  lines_.begin()) -
-         1;
+  return static_cast<std::size_t>(std::ranges::upper_bound(lines_, offset) - lines_.begin()) - 1;
 }
 
 std::size_t YamlSource::StartOfLine(std::size_t line) const {

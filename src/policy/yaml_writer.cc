@@ -68,6 +68,7 @@ std::string YamlScalar(std::string_view text) {
 YamlFlow YamlFlow::OneOrList(const std::vector<std::string>& texts) {
   if (texts.size() == 1) return Scalar(texts.front());
   std::vector<YamlFlow> items;
+  items.reserve(texts.size());
   for (const std::string& text : texts) items.push_back(Scalar(text));
   return List(items);
 }
