@@ -4,82 +4,16 @@
 // Sanitizers bring a heap of their own, which must not be replaced; there every test is skipped.
 #include <array>
 #include <cstddef>
-#include <cstdlib>
-#include <new>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "base/counting_heap.h"
 #include "engine/engine_under_test.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define WEIR_SANITIZER_HEAP
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
-    __has_feature(memory_sanitizer)
-#define WEIR_SANITIZER_HEAP
-#endif
-#endif
-
-namespace {
-
-thread_local std::size_t allocations = 0;
-
-#ifndef WEIR_SANITIZER_HEAP
-void* Allocate(std::size_t size, std::size_t alignment) noexcept {
-  ++allocations;
-  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
-  void* memory = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
-  return memory;
-}
-void* AllocateOrEnd(std::size_t size, std::size_t alignment) noexcept {
-  void* memory = Allocate(size, alignment);
-  if (memory == nullptr) std::abort();
-  return memory;
-}
-void Free(void* memory) noexcept { std::free(memory); }
-constexpr std::size_t kUsual = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
-#endif
-
-}  // namespace
-
-#ifndef WEIR_SANITIZER_HEAP
-void* operator new(std::size_t size) { return AllocateOrEnd(size, kUsual); }
-void* operator new[](std::size_t size) { return AllocateOrEnd(size, kUsual); }
-void* operator new(std::size_t size, std::align_val_t alignment) {
-  return AllocateOrEnd(size, static_cast<std::size_t>(alignment));
-}
-void* operator new[](std::size_t size, std::align_val_t alignment) {
-  return AllocateOrEnd(size, static_cast<std::size_t>(alignment));
-}
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  return Allocate(size, kUsual);
-}
-void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
-  return Allocate(size, kUsual);
-}
-void operator delete(void* memory) noexcept { Free(memory); }
-void operator delete[](void* memory) noexcept { Free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { Free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { Free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { Free(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { Free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { Free(memory); }
-void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { Free(memory); }
-void operator delete(void* memory, const std::nothrow_t&) noexcept { Free(memory); }
-void operator delete[](void* memory, const std::nothrow_t&) noexcept { Free(memory); }
-#endif
 
 namespace weir {
 namespace {
-
-template <typename Action>
-std::size_t AllocationsOf(Action&& action) {
-  const std::size_t before = allocations;
-  action();
-  return allocations - before;
-}
 
 constexpr std::string_view kPolicy = R"(
 trusted_proxies: [127.0.0.0/8]
