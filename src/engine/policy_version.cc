@@ -49,6 +49,7 @@ class VersionMaker {
   // The limits of one rule stay in their order.
   void ListInForce(PolicyVersion& version) const {
     std::vector<std::pair<std::uint64_t, const RuleInForce*>> rules;
+    rules.reserve(version.rules.size());
     for (const RuleInForce& rule : version.rules) rules.emplace_back(store_.Hash(rule.name), &rule);
     std::ranges::sort(rules);
     for (const auto& [hash, rule] : rules) {

@@ -80,6 +80,10 @@ std::vector<std::uint32_t> FindGuards(const CompiledPolicy& policy) {
   return guards;
 }
 
+std::string MatchOnPresence(const std::string& attribute) {
+  return "match: { " + attribute + ": present }";
+}
+
 class RuleAdviser {
  public:
   RuleAdviser(const CompiledPolicy& policy, std::uint32_t number,
@@ -234,8 +238,8 @@ class RuleAdviser {
                 "skip");
       } else {
         Say(ProblemCode::kUnguaranteedKey, "key",
-            "requests without " + name + " match too and share one count; write match: { " + name +
-                ": present }, first_of, or unidentified: skip");
+            "requests without " + name + " match too and share one count; write " +
+                MatchOnPresence(name) + ", first_of, or unidentified: skip");
       }
     }
   }

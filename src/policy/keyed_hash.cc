@@ -104,6 +104,7 @@ Result<std::string> ReadSecret(const std::string& source) {
   constexpr std::string_view kVariable = "env:";
   constexpr std::string_view kFile = "file:";
   if (source.starts_with(kVariable)) {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing here changes the environment
     const char* value = std::getenv(source.c_str() + kVariable.size());
     if (value != nullptr) return Checked(value, source);
     return std::unexpected(

@@ -62,6 +62,7 @@ std::vector<OverrideFileProblem> ReadOverrideFile(std::string_view text, Overrid
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   OverrideRows rows(text, sink);
   if (text.size() > kMaxOverrideFileBytes) {
+    // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): a place in the text
     rows.Problem(OverrideRows::Kind::kTooLarge, text.data(),
                  "the file has more than " + std::to_string(kMaxOverrideFileBytes) + " bytes");
   } else if (!simdjson::validate_utf8(text)) {

@@ -16,8 +16,8 @@ namespace {
 // For hashed keys that never leave this process. Drawn once, so that a policy that is read again
 // counts under the same keys.
 std::shared_ptr<const KeyedHash> ProcessHash() {
-  static const auto hash = std::make_shared<const KeyedHash>(KeyedHash::Random());
-  return hash;
+  static const auto kHash = std::make_shared<const KeyedHash>(KeyedHash::Random());
+  return kHash;
 }
 
 std::shared_ptr<const KeyedHash> HashOf(const PolicySpec& spec, const std::string& folder,

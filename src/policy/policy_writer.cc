@@ -54,6 +54,7 @@ YamlFlow MatchFlow(const Match& match);
 
 YamlFlow MatchesFlow(const std::vector<Match>& matches) {
   std::vector<YamlFlow> items;
+  items.reserve(matches.size());
   for (const Match& match : matches) items.push_back(MatchFlow(match));
   return items.size() == 1 ? items.front() : YamlFlow::List(items);
 }
@@ -92,6 +93,7 @@ YamlFlow KeyAttributeFlow(const KeyAttribute& attribute) {
 YamlFlow KeyPartFlow(const KeyPart& part) {
   if (part.first_of.size() == 1) return KeyAttributeFlow(part.first_of.front());
   std::vector<YamlFlow> items;
+  items.reserve(part.first_of.size());
   for (const KeyAttribute& attribute : part.first_of) items.push_back(KeyAttributeFlow(attribute));
   return YamlFlowMap().Add("first_of", YamlFlow::List(items)).Finish();
 }
@@ -270,6 +272,7 @@ YamlFlow MemoryFlow(const MemorySpec& memory) {
 
 YamlFlow HeadersFlow(const std::vector<HeaderFamily>& families) {
   std::vector<YamlFlow> items;
+  items.reserve(families.size());
   for (const HeaderFamily family : families) items.push_back(In(kHeaderFamilies, family));
   return YamlFlow::List(items);
 }
@@ -301,6 +304,7 @@ void WriteService(YamlLines& lines, const PolicySpec& spec) {
   entry("store", spec.store != by_default.store, YamlFlow::OneOrList(spec.store));
   WriteNamed(lines, "listen", spec.listen, ListenerFlow);
   std::vector<YamlFlow> proxies;
+  proxies.reserve(spec.trusted_proxies.size());
   for (const std::string& proxy : spec.trusted_proxies) proxies.push_back(Text(proxy));
   entry("trusted_proxies", !proxies.empty(), YamlFlow::List(proxies));
   WriteNamed(lines, "identity", spec.identity, IdentityFlow);

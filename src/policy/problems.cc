@@ -251,7 +251,7 @@ bool ProblemList::HasErrorWithin(const Where& where) const {
 
 std::vector<Problem> ProblemList::Take() {
   std::vector<std::size_t> order(problems_.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::iota(order.begin(), order.end(), std::size_t{0});  // NOLINT(modernize-use-ranges): g++ 12
   // Of those at one place the first that was found comes first.
   std::ranges::sort(order, {}, [this](std::size_t number) {
     const Problem& problem = problems_[number];

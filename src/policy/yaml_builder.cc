@@ -251,8 +251,8 @@ void YamlBuilder::CheckDuplicates(const YamlNode& map) {
     return;
   }
   std::vector<std::size_t> order(entries.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+  std::iota(order.begin(), order.end(), std::size_t{0});  // NOLINT(modernize-use-ranges): g++ 12
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
     const int compared = entries[a].key.compare(entries[b].key);
     return compared != 0 ? compared < 0 : a < b;
   });
@@ -267,7 +267,7 @@ void YamlBuilder::CheckDuplicates(const YamlNode& map) {
 }
 
 void YamlBuilder::ReportDuplicate(const YamlNode::Entry& first, const YamlNode::Entry& again) {
-  const bool is_no_key = std::any_of(problems_.begin(), problems_.end(), [&](const auto& problem) {
+  const bool is_no_key = std::ranges::any_of(problems_, [&](const auto& problem) {
     return problem.kind == Problem::kKey && problem.place == again.place;
   });
   if (is_no_key) return;
@@ -281,9 +281,8 @@ void YamlBuilder::ReportDuplicate(const YamlNode::Entry& first, const YamlNode::
 bool YamlBuilder::IsWrittenNull(std::size_t offset) const {
   constexpr std::array<std::string_view, 6> kStarts = {"~", "null", "Null", "NULL", "&", "!"};
   const std::string_view rest = source_.text().substr(std::min(offset, source_.text().size()));
-  const bool like_one = std::any_of(kStarts.begin(), kStarts.end(), [&](std::string_view start) {
-    return rest.starts_with(start);
-  });
+  const bool like_one =
+      std::ranges::any_of(kStarts, [&](std::string_view start) { return rest.starts_with(start); });
   if (!like_one || open_.empty()) return like_one;
   const Frame& frame = open_.back();
   return frame.flow || frame.column == kNoColumn || source_.ColumnOf(offset) > frame.column;
@@ -350,7 +349,7 @@ YamlReport YamlBuilder::Finish() {
     for (const Frame& frame : open_) CheckDuplicates(frame.node);
   }
   if (!problems_.empty()) {
-    std::sort(problems_.begin(), problems_.end(), Precedes);
+    std::ranges::sort(problems_, Precedes);
     return {.root = std::nullopt, .problems = std::move(problems_)};
   }
   ReplaceAliases();

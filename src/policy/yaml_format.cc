@@ -14,9 +14,8 @@ bool SameEntry(const YamlNode::Entry& a, const YamlNode::Entry& b);
 // Apart from places.
 bool SameTree(const YamlNode& a, const YamlNode& b) {
   return a.kind == b.kind && a.text == b.text && a.quoted == b.quoted &&
-         std::equal(a.items.begin(), a.items.end(), b.items.begin(), b.items.end(), SameTree) &&
-         std::equal(a.entries.begin(), a.entries.end(), b.entries.begin(), b.entries.end(),
-                    SameEntry);
+         std::ranges::equal(a.items, b.items, SameTree) &&
+         std::ranges::equal(a.entries, b.entries, SameEntry);
 }
 
 bool SameEntry(const YamlNode::Entry& a, const YamlNode::Entry& b) {
@@ -30,7 +29,8 @@ FormattedYaml Refused(YamlPlace place, std::string message) {
 
 // Where a line that ends the document stands.
 std::optional<std::size_t> FindEndMark(std::string_view text) {
-  for (std::size_t at = text.find("..."); at != text.npos; at = text.find("...", at + 1)) {
+  for (std::size_t at = text.find("..."); at != std::string_view::npos;
+       at = text.find("...", at + 1)) {
     const std::string_view behind = text.substr(at + 3, 1);
     const bool alone = behind.empty() || std::string_view(" \t\n").contains(behind[0]);
     if (alone && (at == 0 || text[at - 1] == '\n')) return at;

@@ -33,7 +33,7 @@ bool IsList(Form form) { return form == Form::kBlockList || form == Form::kFlowL
 // A comment, or a scalar of several lines: it cannot be written on one line.
 bool NeedsLines(const YamlLayout& node) {
   if (node.lines.size() > 1 || !node.opening.empty() || !node.after.empty()) return true;
-  return std::any_of(node.parts.begin(), node.parts.end(), [](const Part& part) {
+  return std::ranges::any_of(node.parts, [](const Part& part) {
     return !part.before.empty() || !part.trailing.empty() || NeedsLines(part.value);
   });
 }
@@ -130,8 +130,8 @@ class LayoutWriter {
 
   // No blank line between a key and what belongs to it.
   void AddFirstRemarks(const YamlRemarks& remarks, std::size_t indent, bool with_blank_lines) {
-    const auto first = std::find_if(remarks.begin(), remarks.end(),
-                                    [](const YamlRemark& remark) { return !remark.empty(); });
+    const auto first =
+        std::ranges::find_if(remarks, [](const YamlRemark& remark) { return !remark.empty(); });
     AddRemarks(YamlRemarks(first, remarks.end()), indent, with_blank_lines);
   }
 
