@@ -2,9 +2,10 @@
 //
 //   auto watcher = weir::PolicyWatcher::Start(engine, "weir.yaml", {.on_event = Log});
 //
-// The file and the files of overrides it names may be written in place, replaced by renaming, or reached through
-// symbolic links that are swapped. A file that cannot be used, or whose change looks like an
-// accident, changes nothing: the policy that was in force stays, and the event says why.
+// The file and the files of overrides it names may be written in place, replaced by renaming, or
+// reached through symbolic links that are swapped. A file that cannot be used, or whose change
+// looks like an accident, changes nothing: the policy that was in force stays, and the event says
+// why.
 #pragma once
 
 #include <cstdint>
