@@ -212,10 +212,15 @@ const YamlNode* Where::FindNode(const YamlNode& root) const {
 void ProblemList::Add(ProblemCode code, const Where& where, std::string message,
                       Where::Point point) {
   const bool is_error = std::to_underlying(code) < kFirstAdvice;
-  if (problems_.size() >= kMost) {
+  if (problems_.size() > kMost) {
     // Nobody reads so many, and finding the place of each takes time.
     if (is_error) ++errors_;
     return;
+  }
+  if (problems_.size() == kMost) {
+    code = ProblemCode::kTooLarge;
+    message = "there are more problems than " + std::to_string(kMost) +
+              ", and from here on they are left out; mend the others first";
   }
   const YamlPlace place =
       root_ != nullptr ? where.Find(*root_, point) : YamlPlace{.line = 0, .column = 0};

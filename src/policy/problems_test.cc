@@ -177,12 +177,14 @@ TEST(Problem, SaysWhereItIsInTheFormThatEditorsKnow) {
   EXPECT_EQ(problem.ToString(), "weir.yaml: E101 no");
 }
 
-TEST(Problems, AreToldUpToAThousandHoweverManyThereAre) {
+TEST(Problems, AreToldUpToAThousandAndThenThatThereAreMore) {
   std::string yaml;
   for (int i = 0; i < 20'000; ++i) yaml += "k" + std::to_string(i) + ": 1\n";
   const PolicyReport report = Policy::Parse(yaml, "weir.yaml");
   EXPECT_FALSE(report.policy);
-  EXPECT_EQ(report.problems.size(), 1'000U);
+  ASSERT_EQ(report.problems.size(), 1'001U);
+  EXPECT_EQ(report.problems.back().code, "E008");
+  EXPECT_EQ(report.problems.back().line, 1'001);
 }
 
 }  // namespace
