@@ -106,53 +106,59 @@ class RowRequest {
     return "";
   }
 
+  // What is wrong with it, or nothing.
   std::string Put(const Attribute& attribute, std::string_view value) {
-    switch (attribute.kind) {
+    if (attribute.kind == AttributeKind::kIp && !IpAddress::Parse(value)) {
+      return Quoted(value) + " is no address; write a single one, not a range";
+    }
+    if (std::string_view* const text = TextOf(attribute.kind)) {
+      *text = value;
+    } else if (std::vector<NamedValue>* const values = ValuesOf(attribute.kind)) {
+      values->push_back({attribute.name, value});
+    } else {
+      return "overrides cannot be for " + ToString(attribute) +
+             ", which is worked out from the request; write another rule";
+    }
+    return "";
+  }
+
+  std::string_view* TextOf(AttributeKind kind) {
+    switch (kind) {
       case AttributeKind::kIp:
-        if (!IpAddress::Parse(value)) {
-          return Quoted(value) + " is no address; write a single one, not a range";
-        }
-        request_.ip = value;
-        return "";
+        return &request_.ip;
       case AttributeKind::kUser:
-        request_.user = value;
-        return "";
+        return &request_.user;
       case AttributeKind::kApiKey:
-        request_.api_key = value;
-        return "";
+        return &request_.api_key;
       case AttributeKind::kOrg:
-        request_.org = value;
-        return "";
+        return &request_.org;
       case AttributeKind::kTier:
-        request_.tier = value;
-        return "";
+        return &request_.tier;
       case AttributeKind::kMethod:
-        request_.method = value;
-        return "";
+        return &request_.method;
       case AttributeKind::kPath:
-        request_.path = value;
-        return "";
+        return &request_.path;
       case AttributeKind::kHost:
-        request_.host = value;
-        return "";
+        return &request_.host;
       case AttributeKind::kDomain:
-        request_.domain = value;
-        return "";
-      case AttributeKind::kHeader:
-        headers_.push_back({attribute.name, value});
-        return "";
-      case AttributeKind::kCookie:
-        cookies_.push_back({attribute.name, value});
-        return "";
-      case AttributeKind::kQuery:
-        query_.push_back({attribute.name, value});
-        return "";
-      case AttributeKind::kDescriptor:
-        descriptors_.push_back({attribute.name, value});
-        return "";
+        return &request_.domain;
       default:
-        return "overrides cannot be for " + ToString(attribute) +
-               ", which is worked out from the request; write another rule";
+        return nullptr;
+    }
+  }
+
+  std::vector<NamedValue>* ValuesOf(AttributeKind kind) {
+    switch (kind) {
+      case AttributeKind::kHeader:
+        return &headers_;
+      case AttributeKind::kCookie:
+        return &cookies_;
+      case AttributeKind::kQuery:
+        return &query_;
+      case AttributeKind::kDescriptor:
+        return &descriptors_;
+      default:
+        return nullptr;
     }
   }
 
