@@ -36,14 +36,19 @@ struct EngineOptions {
   // not call the engine.
   std::function<void(std::string_view)> on_notice{};
 
-  // How many reservations and leases there may be at a time.
+  // How many reservations and leases, and how many waiters, there may be at a time. Beyond that a
+  // request is denied with the reason `overload`.
   std::size_t max_reservations = 65'536;
+  std::size_t max_waiters = 10'000;
 };
 
 // What one rule had to say about a request.
 struct RuleDecision {
   Decision decision{};
   bool shadow = false;  // It had no say.
+  // How long it takes to have the whole capacity anew: the time to fill a bucket, or a window. Zero
+  // where time brings nothing back: under a concurrency limit, `unlimited` or `deny`.
+  Duration window{0};
 };
 
 // The texts in it stay good as long as the engine.
@@ -51,6 +56,41 @@ struct Answer {
   Decision decision{};
   std::string_view message{};  // Of the rule that denied, if it has one.
   std::size_t rules = 0;       // How many rules counted the request.
+};
+
+// One of several requests that are decided together, each by itself.
+struct BatchRequest {
+  Request request{};
+  std::int64_t cost = 1;
+  std::span<RuleDecision> each{};  // As for Engine::Check.
+  Answer answer{};                 // Out.
+};
+
+// A request whose limit comes with it rather than from a policy.
+struct LimitRequest {
+  enum class Verb : std::uint8_t { kCheck, kPeek, kRefund };
+
+  std::string_view key{};
+  const Limit* limit = nullptr;
+  std::int64_t cost = 1;
+  Verb verb = Verb::kCheck;
+  Decision decision{};  // Out. Its rule has no name.
+};
+
+// A key that was denied often.
+struct DeniedKey {
+  std::string rule;
+  std::string key;            // As it is counted: user=ann.
+  std::uint64_t denials = 0;  // Never too few; too many by at most
+  std::uint64_t error = 0;    // this.
+};
+
+// How often a rule decided what since the engine was made. Those beyond the first 1,000 rules are
+// counted together, as `other`; what met no rule has an empty name.
+struct RuleCount {
+  std::string_view rule;
+  std::string_view outcome;  // allowed, denied, shadow_denied, allow_list, deny_list, no_rule
+  std::uint64_t count = 0;
 };
 
 // What became of the counts when a policy was replaced.
@@ -86,6 +126,24 @@ class Engine {
   // and the policy that says so is the one that decides.
   Answer Check(const Incoming& incoming, IdentityStorage& storage, const Ask& ask = {},
                std::span<RuleDecision> each = {});
+  // Many at once: faster than one after the other, and all under one policy.
+  void CheckBatch(std::span<BatchRequest> requests, Now now);
+  // The same under limits that come with the requests. A key counts by itself, apart from those of
+  // all rules, and goes by the limit it is asked under: what it has used of a bucket is time, which
+  // another bucket reads in its own way.
+  void CheckLimits(std::span<LimitRequest> requests, Now now);
+
+  // Check, ready to wait up to `patience`, but no longer than the policy's max_wait. `done` is
+  // called once: from this thread before CheckThen returns if there is nothing to wait for, else
+  // later from one of the engine's. It must neither block nor throw. A bucket books ahead, so a
+  // refusal comes at once; elsewhere those who wait for the same keys are served in the order in
+  // which they came.
+  using WaitDone = std::function<void(const Answer&, std::span<const RuleDecision>)>;
+  WaitId CheckThen(const Request& request, const Ask& ask, Duration patience, WaitDone done);
+  // Stops waiting; `done` is not called any more. What was booked ahead goes back if nobody has
+  // booked behind it. False if the wait is over already.
+  bool CancelWait(WaitId id);
+
   // What Check would say; takes nothing, and counts for no ban.
   Answer Peek(const Request& request, const Ask& ask = {}, std::span<RuleDecision> each = {});
   // Under all rules that match; `request.rules` names those that are meant.
@@ -113,6 +171,11 @@ class Engine {
   Explanation Explain(const Request& request, const Ask& ask = {}) const;
 
   EngineStats Stats() const;
+  std::vector<RuleCount> RuleCounts() const;
+  // Those denied most, the first first; of some thousand that are kept in mind.
+  std::vector<DeniedKey> TopDenied(std::size_t most) const;
+  // Whether the policy in force has a rule of this name.
+  bool HasRule(std::string_view name) const;
 
  private:
   struct State;

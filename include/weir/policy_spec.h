@@ -233,7 +233,10 @@ struct ListenerSpec {
   std::string tls_certificate{};  // Files, PEM.
   std::string tls_key{};
   std::string tls_client_ca{};
-  std::string token{};  // env:NAME or file:PATH.
+  // Who may use it, and who may also refund, penalize and reset: env:NAME or file:PATH. Without the
+  // first everybody may; without the second, the first does for both.
+  std::string token{};
+  std::string manage_token{};
 
   friend bool operator==(const ListenerSpec&, const ListenerSpec&) = default;
 };
@@ -257,8 +260,13 @@ struct ServiceLimits {
   std::int64_t pipeline = 1'000;
   std::int64_t output = std::int64_t{1} << 20;  // Bytes that wait to be sent on a connection.
   std::int64_t waiters = 10'000;
-  std::int64_t header = std::int64_t{16} << 10;  // Bytes.
-  std::int64_t body = std::int64_t{1} << 20;     // Bytes.
+  std::int64_t header = std::int64_t{16} << 10;        // Bytes.
+  std::int64_t body = std::int64_t{1} << 20;           // Bytes.
+  std::int64_t command = std::int64_t{64} << 10;       // Bytes of one RESP command.
+  std::int64_t buffers = std::int64_t{256} << 20;      // Bytes held for all connections together.
+  Duration idle_timeout = std::chrono::minutes(5);     // Between two requests.
+  Duration header_timeout = std::chrono::seconds(10);  // From the first byte of one to its last.
+  Duration write_timeout = std::chrono::seconds(10);   // For a client to take its replies.
 
   friend bool operator==(const ServiceLimits&, const ServiceLimits&) = default;
 };

@@ -1,0 +1,23 @@
+// A decision in the numbers that go over the wire, the same in every protocol.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include <weir/decision.h>
+
+namespace weir {
+
+struct DecisionFields {
+  // Seconds and milliseconds are rounded up: a client that comes back early is denied again. None:
+  // no amount of waiting would help.
+  std::optional<std::int64_t> retry_after{};
+  std::optional<std::int64_t> retry_after_ms{};
+  std::int64_t reset_after = 0;
+  std::int64_t reset_after_ms = 0;
+  std::int64_t reset_at = 0;  // Seconds since 1970.
+  std::int64_t delay_ms = 0;
+};
+DecisionFields FieldsOf(const Decision& decision, WallTime now) noexcept;
+
+}  // namespace weir

@@ -1,0 +1,44 @@
+// What the front ends of one thread work with.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <weir/engine.h>
+
+#include "frontend/access.h"
+#include "frontend/limit_cache.h"
+#include "frontend/metrics.h"
+#include "frontend/settings.h"
+#include "net/loop.h"
+
+namespace weir {
+
+// How the service as a whole is doing; the same for all threads.
+class ServiceState {
+ public:
+  virtual ~ServiceState() = default;
+
+  enum class Readiness : std::uint8_t { kStarting, kReady, kDegraded, kDraining };
+  virtual Readiness readiness() const noexcept = 0;
+  // The text of /metrics. Slow: some hundred microseconds.
+  virtual std::string MetricsText() const = 0;
+};
+
+struct Desk {
+  Engine& engine;
+  Loop& loop;
+  const ServiceState& state;
+  std::shared_ptr<const Settings> settings;  // Replaced between two turns of the loop.
+  LimitCache limits{};
+};
+
+// One listener on one thread: what its connections share.
+struct Door {
+  Desk& desk;
+  Access access{};
+  ListenerMetrics& metrics;
+};
+
+}  // namespace weir

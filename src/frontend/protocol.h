@@ -1,0 +1,61 @@
+// What a protocol makes of the bytes of one connection. The connection reads, sends, waits and
+// watches the clock; the protocol takes requests from bytes and puts replies in their place.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include <weir/engine.h>
+
+#include "frontend/desk.h"
+#include "frontend/replies.h"
+
+namespace weir {
+
+// The side of a connection that its protocol sees. All of it stays as long as the protocol.
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+
+  virtual Door& door() noexcept = 0;
+  virtual Replies& replies() noexcept = 0;
+  // The other end's address; empty on a unix socket.
+  virtual std::string_view peer() const noexcept = 0;
+  // The service is ending: this connection should not be used for further requests.
+  virtual bool draining() const noexcept = 0;
+
+  // Engine::CheckThen for the next reply in order: OnWaited is called with `tag` once the decision
+  // is there, perhaps before this returns, and must then fill the place.
+  virtual void CheckWaiting(const Request& request, const Ask& ask, Duration patience,
+                            std::uint64_t tag) = 0;
+};
+
+class Protocol {
+ public:
+  virtual ~Protocol() = default;
+
+  struct Progress {
+    std::size_t used = 0;       // Bytes from the beginning of the input that are done with.
+    std::size_t wants = 0;      // How many bytes the next request will have, if that is known.
+    std::uint32_t decided = 0;  // How many decisions were made: for the metric of their time.
+  };
+  // Takes up the requests that are complete, until there are none or the replies are full. What is
+  // not used is there again, at the beginning of the next call. The bytes may be changed. When
+  // framing is lost, answers with the protocol's error and has the connection close.
+  virtual Progress OnInput(std::span<char> input) noexcept = 0;
+
+  virtual void OnWaited(Replies::Ticket ticket, std::uint64_t tag, const Answer& answer,
+                        std::span<const RuleDecision> each) noexcept = 0;
+
+  // A request was begun and not completed in time, or was too large: what to say before the
+  // connection is closed, if anything.
+  virtual void OnTimeout() noexcept = 0;
+};
+
+// Makes the protocol of a new connection. `exchange` outlives it.
+using MakeProtocol = std::unique_ptr<Protocol> (*)(Exchange& exchange);
+
+}  // namespace weir

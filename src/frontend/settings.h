@@ -1,0 +1,21 @@
+// What a policy says about the service itself, as front ends need it. Replaced as a whole when the
+// policy is.
+#pragma once
+
+#include <memory>
+
+#include <weir/policy_spec.h>
+
+namespace weir {
+
+struct Settings {
+  ServiceLimits limits{};
+  bool x_ratelimit_headers = true;
+  bool ratelimit_headers = true;
+  ResetStyle reset = ResetStyle::kEpoch;
+  Duration max_wait = std::chrono::seconds(60);
+
+  static std::shared_ptr<const Settings> Of(const PolicySpec& spec);
+};
+
+}  // namespace weir

@@ -1,0 +1,87 @@
+// The world as those see it who must wait for it: time, timers and streams of bytes. One thread
+// runs a loop and everything that belongs to it; nothing here is thread-safe but Loop::Post. Behind
+// these interfaces is the operating system, or a simulation of it.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include <weir/result.h>
+#include <weir/time.h>
+
+#include "net/endpoint.h"
+
+namespace weir {
+
+// Told of what happens to a stream. It may end the stream from within, and itself with it.
+class StreamHandler {
+ public:
+  // So many bytes were read into the room given to Stream::Read; none: the peer will send no more.
+  virtual void OnRead(std::size_t count) noexcept = 0;
+  // What Stream::AwaitWritable asked for.
+  virtual void OnWritable() noexcept = 0;
+  // The connection is lost; nothing else will be told.
+  virtual void OnBroken() noexcept = 0;
+
+ protected:
+  ~StreamHandler() = default;
+};
+
+// A connection. Ending it closes it, and its handler is told nothing more.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+
+  // To be set before anything else is called, and to stay as long as the stream.
+  virtual void SetHandler(StreamHandler& handler) noexcept = 0;
+
+  // Reads once, when there is something: OnRead. One read at a time; the room stays until then.
+  virtual void Read(std::span<char> room) noexcept = 0;
+  // Sends as much as goes at once, and says how much that was; none if the connection is lost, of
+  // which the handler is not told then.
+  virtual std::optional<std::size_t> Write(std::string_view bytes) noexcept = 0;
+  // OnWritable as soon as more can be written.
+  virtual void AwaitWritable() noexcept = 0;
+  // Tells the peer that nothing more will be sent. Reading goes on.
+  virtual void FinishWriting() noexcept = 0;
+
+  // The other end's address without its port: 203.0.113.9, 2001:db8::1; empty on a unix socket.
+  virtual std::string_view peer() const noexcept = 0;
+};
+
+// Ending it stops it.
+class Timer {
+ public:
+  virtual ~Timer() = default;
+
+  // Due once, this long from now; a start before that one is forgotten.
+  virtual void Start(Duration after) = 0;
+  virtual void Stop() noexcept = 0;
+};
+
+class Loop {
+ public:
+  virtual ~Loop() = default;
+
+  // The time of this turn, which handles one event: read once, when it is first asked for, so that
+  // everything that came in one piece is decided as of one moment.
+  virtual Now now() noexcept = 0;
+  // The time as of this very moment, for measuring how long something took.
+  virtual Now ReadClock() const noexcept = 0;
+
+  // Runs the task in a later turn. May be called from any thread.
+  virtual void Post(std::function<void()> task) = 0;
+
+  virtual std::unique_ptr<Timer> MakeTimer(std::function<void()> on_due) = 0;
+
+  // The stream may be used, and has a handler, once `connected` was called with no error. Ending
+  // it before that ends the attempt. Names are looked up, which blocks: connect to addresses.
+  virtual std::unique_ptr<Stream> Connect(const Endpoint& endpoint,
+                                          std::function<void(Result<void>)> connected) = 0;
+};
+
+}  // namespace weir
