@@ -5,28 +5,25 @@
 
 namespace weir {
 
-HttpRequestReader::Outcome HttpRequestReader::Read(std::span<char> input,
-                                                   const Bounds& bounds) noexcept {
-  head_is_fresh_ = false;
-  switch (part_) {
-    case Part::kHead:
-      return ReadHead(input, bounds);
-    case Part::kBody:
-      return ReadBody(input);
-    default:
-      return ReadChunks(input, bounds);
-  }
+HttpRequestReader::Outcome HttpRequestReader::Read(std::span<char> input, const Bounds& bounds,
+                                                   HttpHead& head) noexcept {
+  if (part_ == Part::kHead) return ReadHead(input, bounds, head);
+  const Outcome outcome = part_ == Part::kBody ? ReadBody(input) : ReadChunks(input, bounds);
+  // The head was parsed in an earlier call, of bytes that may stand elsewhere by now.
+  if (outcome == Outcome::kComplete) HttpHeadParser().Parse({input.data(), head_size_}, head);
+  return outcome;
 }
 
-HttpRequestReader::Outcome HttpRequestReader::ReadHead(std::span<char> input,
-                                                       const Bounds& bounds) noexcept {
+HttpRequestReader::Outcome HttpRequestReader::ReadHead(std::span<char> input, const Bounds& bounds,
+                                                       HttpHead& head) noexcept {
   using Parsed = HttpHeadParser::Outcome;
   const std::string_view bytes(input.data(), std::min(input.size(), bounds.header));
   const bool all = bytes.size() == bounds.header;
   if (parsed_ != 0 && !all && !IsWorthParsing(bytes)) return Outcome::kIncomplete;
-  switch (parser_.Parse(bytes, head_)) {
+  HttpHeadParser parser;
+  switch (parser.Parse(bytes, head)) {
     case Parsed::kFault:
-      return Fault(parser_.fault());
+      return Fault(parser.fault());
     case Parsed::kIncomplete:
       if (all) return Fault({.status = 431, .message = "the header is too large"});
       parsed_ = bytes.size();
@@ -34,9 +31,8 @@ HttpRequestReader::Outcome HttpRequestReader::ReadHead(std::span<char> input,
     case Parsed::kComplete:
       break;
   }
-  head_is_fresh_ = true;
   parsed_ = searched_ = 0;
-  return BeginBody(input, bounds);
+  return BeginBody(input, bounds, head);
 }
 
 // A head that could not be parsed for want of bytes is parsed again when its end is there, when
@@ -55,32 +51,33 @@ bool HttpRequestReader::IsWorthParsing(std::string_view head) noexcept {
   return head.size() >= 2 * parsed_;
 }
 
-HttpRequestReader::Outcome HttpRequestReader::BeginBody(std::span<char> input,
-                                                        const Bounds& bounds) noexcept {
-  if (head_.length > bounds.body) {
+HttpRequestReader::Outcome HttpRequestReader::BeginBody(std::span<char> input, const Bounds& bounds,
+                                                        const HttpHead& head) noexcept {
+  if (head.length > bounds.body) {
     return Fault({.status = 413, .message = "the body is too large"});
   }
   continue_is_due_ =
-      head_.expects_continue && (head_.chunked || head_.length > 0) && input.size() == head_.size;
-  if (head_.chunked) {
+      head.expects_continue && (head.chunked || head.length > 0) && input.size() == head.size;
+  head_size_ = head.size;
+  if (head.chunked) {
     part_ = Part::kChunks;
     chunks_ = {};
     return ReadChunks(input, bounds);
   }
   part_ = Part::kBody;
-  wants_ = head_.size + static_cast<std::size_t>(head_.length);
+  wants_ = head.size + static_cast<std::size_t>(head.length);
   return ReadBody(input);
 }
 
 HttpRequestReader::Outcome HttpRequestReader::ReadBody(std::span<char> input) noexcept {
   if (input.size() < wants_) return Outcome::kIncomplete;
-  return Complete(input, static_cast<std::size_t>(head_.length), wants_);
+  return Complete(input, wants_ - head_size_, wants_);
 }
 
 HttpRequestReader::Outcome HttpRequestReader::ReadChunks(std::span<char> input,
                                                          const Bounds& bounds) noexcept {
-  const std::size_t begin = head_.size;
-  switch (chunks_.Read(input.subspan(begin), {.body = bounds.body, .overhead = bounds.header})) {
+  switch (
+      chunks_.Read(input.subspan(head_size_), {.body = bounds.body, .overhead = bounds.header})) {
     case ChunkedBody::Outcome::kFault:
       return Fault(chunks_.fault());
     case ChunkedBody::Outcome::kIncomplete:
@@ -88,15 +85,12 @@ HttpRequestReader::Outcome HttpRequestReader::ReadChunks(std::span<char> input,
     case ChunkedBody::Outcome::kComplete:
       break;
   }
-  return Complete(input, chunks_.body_size(), begin + chunks_.raw_size());
+  return Complete(input, chunks_.body_size(), head_size_ + chunks_.raw_size());
 }
 
 HttpRequestReader::Outcome HttpRequestReader::Complete(std::span<char> input, std::size_t body_size,
                                                        std::size_t size) noexcept {
-  const std::size_t begin = head_.size;
-  // The bytes may stand elsewhere by now.
-  if (!head_is_fresh_) parser_.Parse({input.data(), begin}, head_);
-  body_ = input.subspan(begin, body_size);
+  body_ = input.subspan(head_size_, body_size);
   size_ = size;
   wants_ = 0;
   part_ = Part::kHead;

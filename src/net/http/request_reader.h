@@ -1,8 +1,8 @@
 // Takes HTTP/1 requests from bytes as they come. Nothing is copied: what it says of a request are
 // views of those bytes, in which a chunked body is put together where it stands.
 //
-//   switch (reader.Read(input, bounds)) {
-//     case kComplete:   use reader.head() and reader.body(), then drop reader.size() bytes
+//   switch (reader.Read(input, bounds, head)) {
+//     case kComplete:   use head and reader.body(), then drop reader.size() bytes
 //     case kIncomplete: call again with the same bytes and more behind them
 //     case kFault:      answer reader.fault() and close: nobody knows where the next one begins
 //   }
@@ -26,11 +26,12 @@ class HttpRequestReader {
   };
   enum class Outcome : std::uint8_t { kIncomplete, kComplete, kFault };
 
-  // The time taken for a request goes by its size, in however many pieces it comes.
-  Outcome Read(std::span<char> input, const Bounds& bounds) noexcept;
+  // The time taken for a request goes by its size, in however many pieces it comes. `head` is
+  // filled when the request is complete. It need not be the same from call to call: being large, it
+  // is better shared by many readers.
+  Outcome Read(std::span<char> input, const Bounds& bounds, HttpHead& head) noexcept;
 
   // Of the request that is complete, until the next call; its bytes must stay.
-  const HttpHead& head() const noexcept { return head_; }
   std::span<char> body() const noexcept { return body_; }
   std::size_t size() const noexcept { return size_; }
 
@@ -44,9 +45,9 @@ class HttpRequestReader {
  private:
   enum class Part : std::uint8_t { kHead, kBody, kChunks };
 
-  Outcome ReadHead(std::span<char> input, const Bounds& bounds) noexcept;
+  Outcome ReadHead(std::span<char> input, const Bounds& bounds, HttpHead& head) noexcept;
   bool IsWorthParsing(std::string_view head) noexcept;
-  Outcome BeginBody(std::span<char> input, const Bounds& bounds) noexcept;
+  Outcome BeginBody(std::span<char> input, const Bounds& bounds, const HttpHead& head) noexcept;
   Outcome ReadBody(std::span<char> input) noexcept;
   Outcome ReadChunks(std::span<char> input, const Bounds& bounds) noexcept;
   Outcome Complete(std::span<char> input, std::size_t body_size, std::size_t size) noexcept;
@@ -56,17 +57,15 @@ class HttpRequestReader {
   }
 
   Part part_ = Part::kHead;
-  bool head_is_fresh_ = false;  // Its views are of the bytes of this call.
   bool continue_is_due_ = false;
   std::size_t searched_ = 0;  // So many bytes of a head were looked through for its end,
   std::size_t parsed_ = 0;    // and so many were there when it was parsed in vain.
+  std::size_t head_size_ = 0;
   std::size_t wants_ = 0;
   std::size_t size_ = 0;
   std::span<char> body_{};
   ChunkedBody chunks_{};
   HttpFault fault_{};
-  HttpHeadParser parser_{};
-  HttpHead head_{};
 };
 
 }  // namespace weir
