@@ -119,6 +119,10 @@ class Limit {
   // How long a key takes to be fresh again at most, debt and waits booked ahead included.
   Duration time_to_fresh() const noexcept { return time_to_fresh_; }
 
+  // How long it takes to have the whole capacity anew: the time to fill a bucket, or a window; of
+  // the calendar's the longest, as the calendar has it. Zero where time brings nothing back.
+  Duration refill_time() const noexcept { return refill_time_; }
+
   // In text that Parse reads back.
   std::string ToString() const;
 
@@ -161,6 +165,7 @@ class Limit {
   std::int64_t window_ = 0;
   std::int64_t sub_window_ = 0;
   Duration time_to_fresh_{0};
+  Duration refill_time_{0};
   LimitSpec spec_;
   std::shared_ptr<const Calendar> calendar_;
   std::shared_ptr<const Limit> predecessor_;

@@ -145,7 +145,9 @@ void Call::DenyFor(std::size_t number, Duration rest) noexcept {
 Answer Call::Conclude(std::span<RuleDecision> each) noexcept {
   Answer answer{.rules = met_.size()};
   for (std::size_t i = 0; i < std::min(met_.size(), each.size()); ++i) {
-    each[i] = {.decision = decisions_[i], .shadow = charges_[i].shadow};
+    each[i] = {.decision = decisions_[i],
+               .shadow = charges_[i].shadow,
+               .window = charges_[i].limit->refill_time()};
   }
   // What asks for bans stands behind the rules, and has no say of its own.
   const std::span<const Charge> rules = charges_.span().first(met_.size());

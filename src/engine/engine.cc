@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/inline_vector.h"
+#include "base/mix.h"
 #include "engine/bans.h"
 #include "engine/engine_state.h"
 #include "limit/limit_words.h"
@@ -12,6 +14,17 @@ namespace {
 
 std::int64_t NearestCost(std::int64_t cost) noexcept {
   return std::clamp<std::int64_t>(cost, 0, kMaxCount);
+}
+
+Verb VerbOf(LimitRequest::Verb verb) noexcept {
+  switch (verb) {
+    case LimitRequest::Verb::kPeek:
+      return Verb::kPeek;
+    case LimitRequest::Verb::kRefund:
+      return Verb::kRefund;
+    default:
+      return Verb::kCheck;
+  }
 }
 
 Answer AnswerWithoutCounting(Call::Course course, std::int64_t cost) noexcept {
@@ -44,6 +57,8 @@ Engine::State::State(const Policy& policy, const EngineOptions& options)
       store({.cap_bytes = static_cast<std::size_t>(policy.spec().memory.cap),
              .max_reservations = options.max_reservations},
             clock.Read()),
+      // No rule's name holds a colon.
+      limits_scope(Mix(store.Hash("limits:"))),
       notices(options.on_notice),
       versions(NextVersion(policy, nullptr).version) {}
 
@@ -122,6 +137,37 @@ Answer Engine::Check(const Incoming& incoming, IdentityStorage& storage, const A
   const Request request = version->identity->Identify(incoming, storage);
   return state_->DoUnder(*version, request, ask, {}, each);
 }
+
+void Engine::CheckBatch(std::span<BatchRequest> requests, Now now) {
+  const auto version = state_->versions.Read();
+  for (BatchRequest& item : requests) {
+    item.answer =
+        state_->DoUnder(*version, item.request, {.cost = item.cost, .now = now}, {}, item.each);
+  }
+}
+
+void Engine::CheckLimits(std::span<LimitRequest> requests, Now now) {
+  while (!requests.empty()) {
+    const std::size_t count = std::min(requests.size(), State::kMostLimitsAtOnce);
+    state_->CheckSomeLimits(requests.first(count), now);
+    requests = requests.subspan(count);
+  }
+}
+
+void Engine::State::CheckSomeLimits(std::span<LimitRequest> requests, Now now) noexcept {
+  InlineVector<Charge, kMostLimitsAtOnce> charges;
+  std::array<Decision, kMostLimitsAtOnce> decisions;
+  for (const LimitRequest& request : requests) {
+    charges.emplace_back(Charge{.key = request.key,
+                                .hash = store.Hash(request.key) ^ limits_scope,
+                                .limit = request.limit,
+                                .cost = NearestCost(request.cost),
+                                .verb = VerbOf(request.verb)});
+  }
+  store.DecideEach(charges.span(), now, decisions);
+  for (std::size_t i = 0; i < requests.size(); ++i) requests[i].decision = decisions[i];
+}
+
 Answer Engine::Peek(const Request& request, const Ask& ask, std::span<RuleDecision> each) {
   return state_->Do(request, ask, Verb::kPeek, each);
 }
@@ -171,6 +217,10 @@ PolicyChange Engine::Apply(const Policy& policy) {
 }
 
 Policy Engine::policy() const { return state_->versions.Read()->policy; }
+
+bool Engine::HasRule(std::string_view name) const {
+  return std::ranges::binary_search(state_->versions.Read()->names, name);
+}
 
 EngineStats Engine::Stats() const {
   const MemoryStoreStats stats = state_->store.Stats();

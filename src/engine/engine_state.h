@@ -29,6 +29,9 @@ struct Engine::State {
   };
   Answer DoUnder(const PolicyVersion& version, const Request& request, const Ask& ask,
                  const Deed& deed, std::span<RuleDecision> each) noexcept;
+  // Some at a time, because their charges are kept in place.
+  static constexpr std::size_t kMostLimitsAtOnce = 32;
+  void CheckSomeLimits(std::span<LimitRequest> requests, Now now) noexcept;
   Result<Decision> Settle(Action action, ReservationId reservation, std::int64_t cost);
   void NoteUnknownTier(std::string_view tier) noexcept;
   void NoteTooMany() noexcept;
@@ -43,6 +46,7 @@ struct Engine::State {
 
   Clock& clock;
   MemoryStore store;
+  const std::uint64_t limits_scope;  // Of keys whose limits come with the requests.
   Notices notices;
   std::mutex change;  // Held by whoever replaces the policy.
   TextKeeper texts;

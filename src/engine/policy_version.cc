@@ -35,6 +35,8 @@ class VersionMaker {
     for (const auto& [name, number] : numbers_) change_.rules_removed.emplace_back(name);
     std::ranges::sort(change_.rules_removed);
     ListInForce(*version);
+    for (const RuleSpec& rule : version->compiled().spec.rules) version->names.push_back(rule.name);
+    std::ranges::sort(version->names);
     change_.version = version->number;
     return version;
   }

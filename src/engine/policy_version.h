@@ -33,7 +33,8 @@ struct PolicyVersion {
   Policy policy;
   std::uint64_t number = 1;
   std::vector<RuleInForce> rules{};
-  std::vector<LimitInForce> in_force{};  // By their rules, ascending.
+  std::vector<LimitInForce> in_force{};   // By their rules, ascending.
+  std::vector<std::string_view> names{};  // Of all rules, those that are off included; sorted.
   std::optional<Identity> identity{};
 
   const CompiledPolicy& compiled() const noexcept { return policy.compiled(); }

@@ -34,7 +34,9 @@ class Replies {
   std::size_t held() const noexcept { return unfilled_; }
   // No request should be taken up before some replies have left.
   bool IsFull() const noexcept {
-    return ready_.size() + held_bytes_ >= bounds_.bytes || held_.size() >= bounds_.held;
+    if (ready_.size() >= bounds_.bytes) return true;
+    if (held_.empty()) return false;
+    return held_.size() >= bounds_.held || ready_.size() + HeldBytes() >= bounds_.bytes;
   }
 
   // The connection ends when everything has been sent.
@@ -42,6 +44,8 @@ class Replies {
   bool closing() const noexcept { return closing_; }
 
  private:
+  std::size_t HeldBytes() const noexcept;
+
   struct Held {
     std::uint64_t number = 0;
     bool filled = false;
@@ -54,7 +58,6 @@ class Replies {
   std::deque<Held> held_;
   std::uint64_t last_ = 0;
   std::size_t unfilled_ = 0;
-  std::size_t held_bytes_ = 0;
   bool closing_ = false;
 };
 

@@ -20,21 +20,23 @@ constexpr std::int64_t DivideRoundingUp(std::int64_t dividend, std::int64_t divi
   return dividend / divisor + (dividend % divisor == 0 ? 0 : 1);
 }
 
-// No window of the kind lasts longer, even if the clocks are set back in it: by 3 hours at most, as
-// the history of time zones has it (a polar base; elsewhere by 1 or 2).
-Duration LongestWindow(CalendarPeriod period) noexcept {
-  constexpr std::chrono::hours kSetBack(3);
+// Of the longest window of the kind, by the calendar alone.
+Duration NominalWindow(CalendarPeriod period) noexcept {
   switch (period) {
     case CalendarPeriod::kWeek:
-      return std::chrono::days(7) + kSetBack;
+      return std::chrono::days(7);
     case CalendarPeriod::kMonth:
-      return std::chrono::days(31) + kSetBack;
+      return std::chrono::days(31);
     case CalendarPeriod::kYear:
-      return std::chrono::days(366) + kSetBack;
+      return std::chrono::days(366);
     default:
-      return std::chrono::days(1) + kSetBack;
+      return std::chrono::days(1);
   }
 }
+
+// A window may last longer if the clocks are set back in it: by 3 hours at most, as the history of
+// time zones has it (a polar base; elsewhere by 1 or 2).
+constexpr std::chrono::hours kSetBack(3);
 
 SteadyTime LaterBy(Duration step, SteadyTime at) noexcept {
   return std::min(at, SteadyTime::max() - step) + step;
@@ -108,6 +110,7 @@ void Limit::WorkOutBucket() {
   is_plain_bucket_ = !spec_.queue && !spec_.overdraft;
   // The deepest debt, and what waiting may have booked beyond it.
   time_to_fresh_ = ToDuration(Ticks(2 * burst_tolerance_ + max_wait_));
+  refill_time_ = ToDuration(Ticks(burst_tolerance_));
 }
 
 void Limit::WorkOutWindow() {
@@ -117,9 +120,11 @@ void Limit::WorkOutWindow() {
     return;
   }
   if (calendar_ != nullptr) {
-    time_to_fresh_ = LongestWindow(spec_.calendar);
+    refill_time_ = NominalWindow(spec_.calendar);
+    time_to_fresh_ = refill_time_ + kSetBack;
     return;
   }
+  refill_time_ = spec_.period;
   window_ = ToTicks(spec_.period).count();
   time_to_fresh_ = spec_.period;
   if (spec_.strict) {

@@ -121,6 +121,22 @@ TEST(Limit, OfTheCalendarIsFreshAfterTheLongestSuchPeriod) {
   EXPECT_EQ(Make(OfCalendar(CalendarPeriod::kYear)).time_to_fresh(), days(366) + hours(3));
 }
 
+TEST(Limit, SaysHowLongItsWholeCapacityTakesToComeBack) {
+  EXPECT_EQ(Make(Bucket(10, seconds(1), 50)).refill_time(), seconds(5));
+  EXPECT_EQ(Make(Bucket(3, Duration(1000))).refill_time(), Duration(1001));  // Rounded up.
+  EXPECT_EQ(Make(Spec(Algorithm::kLeakyBucket, 10, seconds(1))).refill_time(), seconds(1));
+  EXPECT_EQ(Make(Spec(Algorithm::kFixedWindow, 100, minutes(1))).refill_time(), minutes(1));
+  EXPECT_EQ(Make(Spec(Algorithm::kSlidingWindow, 100, minutes(1))).refill_time(), minutes(1));
+  EXPECT_EQ(Make(Strict(100, minutes(1), 6)).refill_time(), minutes(1));
+  EXPECT_EQ(Make(Spec(Algorithm::kSlidingLog, 100, minutes(1))).refill_time(), minutes(1));
+  EXPECT_EQ(Make(OfCalendar(CalendarPeriod::kDay, "Europe/Berlin")).refill_time(), days(1));
+  EXPECT_EQ(Make(OfCalendar(CalendarPeriod::kWeek)).refill_time(), days(7));
+  EXPECT_EQ(Make(OfCalendar(CalendarPeriod::kMonth)).refill_time(), days(31));
+  EXPECT_EQ(Make(OfCalendar(CalendarPeriod::kYear)).refill_time(), days(366));
+  EXPECT_EQ(Make(Concurrent(20, seconds(45))).refill_time(), Duration(0));
+  EXPECT_EQ(Make({.kind = LimitKind::kUnlimited}).refill_time(), Duration(0));
+}
+
 TEST(Limit, OfConcurrencyIsFreshAfterALease) {
   const Limit limit = Make(Concurrent(20, seconds(45)));
   EXPECT_EQ(limit.capacity(), 20);

@@ -57,6 +57,13 @@ class ByteBuffer {
   }
   void Clear() noexcept { begin_ = end_ = 0; }
 
+  // Moves what there is to the beginning of the memory, so that all that is free lies behind it.
+  void Compact() noexcept {
+    if (begin_ == 0) return;
+    std::memmove(bytes_.get(), bytes_.get() + begin_, size());
+    end_ = size();
+    begin_ = 0;
+  }
   // Moves what there is into memory for so many bytes, or as many as there are if those are more.
   void SetCapacity(std::size_t capacity) {
     capacity = std::max(capacity, size());

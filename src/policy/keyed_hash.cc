@@ -45,13 +45,14 @@ std::array<char, kBlockBytes> BlockOf(std::string_view secret) noexcept {
 Error Refused(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
 
 // Files end with a line end that nobody means; what echo puts into a variable may, too.
-Result<std::string> Checked(std::string secret, const std::string& source) {
+Result<std::string> Checked(std::string secret, const std::string& source,
+                            std::size_t least_bytes) {
   if (secret.ends_with('\n')) secret.pop_back();
   if (secret.ends_with('\r')) secret.pop_back();
-  if (secret.size() >= kLeastSecretBytes) return secret;
+  if (secret.size() >= least_bytes) return secret;
   return std::unexpected(Refused("the secret in " + source + " has " +
                                  std::to_string(secret.size()) + " bytes; it must have at least " +
-                                 std::to_string(kLeastSecretBytes)));
+                                 std::to_string(least_bytes)));
 }
 
 }  // namespace
@@ -100,13 +101,13 @@ void KeyedHash::Hex128OfAll(std::span<const std::string_view> values,
   Finish(inner, out);
 }
 
-Result<std::string> ReadSecret(const std::string& source) {
+Result<std::string> ReadSecret(const std::string& source, std::size_t least_bytes) {
   constexpr std::string_view kVariable = "env:";
   constexpr std::string_view kFile = "file:";
   if (source.starts_with(kVariable)) {
     // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing here changes the environment
     const char* value = std::getenv(source.c_str() + kVariable.size());
-    if (value != nullptr) return Checked(value, source);
+    if (value != nullptr) return Checked(value, source, least_bytes);
     return std::unexpected(
         Error{ErrorCode::kNotFound, "the environment has no variable " +
                                         Quoted(std::string_view(source).substr(kVariable.size())) +
@@ -115,7 +116,7 @@ Result<std::string> ReadSecret(const std::string& source) {
   if (source.starts_with(kFile)) {
     Result<std::string> text = ReadWholeFile(source.substr(kFile.size()), kMostSecretFileBytes);
     if (!text) return text;
-    return Checked(std::move(*text), source);
+    return Checked(std::move(*text), source, least_bytes);
   }
   return std::unexpected(
       Refused("a secret is not written here; say where it is: env:NAME or file:PATH"));

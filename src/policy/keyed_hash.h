@@ -39,6 +39,7 @@ inline constexpr std::size_t kLeastSecretBytes = 16;
 
 // `env:NAME` or `file:PATH`, without the line end that it may have. The error never holds any of
 // the secret, even if that was written where its source belongs.
-Result<std::string> ReadSecret(const std::string& source);
+Result<std::string> ReadSecret(const std::string& source,
+                               std::size_t least_bytes = kLeastSecretBytes);
 
 }  // namespace weir

@@ -246,6 +246,19 @@ const Wrong kService[] = {
     {"listen: { http: { address: 127.0.0.1:80, tls: { client_ca: k } } }", "E120", 1, 42, "both"},
     {"listen: { http: { address: 127.0.0.1:80, token: abc } }", "E121", 1, 49, "env:NAME"},
     {"listen: { http: { address: 127.0.0.1:80, token: 'env:' } }", "E121", 1, 49, "env:NAME"},
+    {"listen: { http: { address: 127.0.0.1:80, token: env:A, manage_token: abc } }", "E121", 1, 70,
+     "env:NAME"},
+    {"listen: { http: { address: 127.0.0.1:80, manage_token: env:A } }", "E120", 1, 56,
+     "write a token as well"},
+    {"limits: { command: 1023 }", "E125", 1, 20, "write 1024 to 67108864 bytes"},
+    {"limits: { command: 65MiB }", "E125", 1, 20, "write 1024 to 67108864 bytes"},
+    {"limits: { buffers: 1023KiB }", "E125", 1, 20, "write 1048576 to 1099511627776 bytes"},
+    {"limits: { buffers: 1025GiB }", "E125", 1, 20, "write 1048576 to 1099511627776 bytes"},
+    {"limits: { idle_timeout: 999ms }", "E125", 1, 25, "write 1s to 1day"},
+    {"limits: { idle_timeout: 25h }", "E125", 1, 25, "write 1s to 1day"},
+    {"limits: { header_timeout: 99ms }", "E125", 1, 27, "write 100ms to 1h"},
+    {"limits: { write_timeout: 61min }", "E125", 1, 26, "write 100ms to 1h"},
+    {"limits: { write_timeout: 10 }", "E014", 1, 26, "a number and a unit"},
     {"hash_secret: hunter2", "E121", 1, 14, "env:NAME or file:PATH"},
     {"hash_secret: env:WEIR_TEST_THERE_IS_NO_SUCH", "E121", 1, 14, "no variable"},
     {"store: redis://x\nrules: [{ name: x, key: fingerprint, limit: 5/s }]", "E122", 1, 8,
@@ -338,13 +351,22 @@ TEST(WrongPolicies, MadeInCodeAreToldByTheirPath) {
   spec.rules = {{.name = "x", .key = {"ip"}, .limit = "5/s", .tier_limit = "a"}};
   spec.fleet_size = -1;
   spec.redis.connections = 0;
+  spec.limits.command = 0;
+  spec.limits.buffers = 0;
+  spec.limits.idle_timeout = Duration(0);
+  spec.limits.header_timeout = Duration(0);
+  spec.limits.write_timeout = Duration(0);
   const PolicyReport report = Policy::Make(spec);
-  EXPECT_EQ(CodesOf(report), (std::vector<std::string>{"E125", "E125", "E112"}));
+  EXPECT_EQ(CodesOf(report), (std::vector<std::string>{"E125", "E125", "E125", "E125", "E125",
+                                                       "E125", "E125", "E112"}));
   EXPECT_EQ(report.problems.at(0).ToString(),
             "fleet_size: E125 -1 is not allowed; write 1 to 1000000");
   EXPECT_EQ(report.problems.at(1).where, "redis.connections");
-  EXPECT_EQ(report.problems.at(2).where, "rules[0].limit");
-  EXPECT_EQ(report.problems.at(2).line, 0);
+  EXPECT_EQ(report.problems.at(2).where, "limits.command");
+  EXPECT_EQ(report.problems.at(6).ToString(),
+            "limits.write_timeout: E125 0s is not allowed; write 100ms to 1h");
+  EXPECT_EQ(report.problems.at(7).where, "rules[0].limit");
+  EXPECT_EQ(report.problems.at(7).line, 0);
 }
 
 TEST(WrongPolicies, MadeInCodeMustBeUtf8) {
@@ -354,10 +376,13 @@ TEST(WrongPolicies, MadeInCodeMustBeUtf8) {
                  .key = {"ip"},
                  .limit = "5/s",
                  .message = "\xc3"}};
+  spec.listen = {
+      {"http", {.address = "127.0.0.1:80", .token = "env:A", .manage_token = "env:\xff"}}};
   const PolicyReport report = Policy::Make(spec);
-  EXPECT_EQ(CodesOf(report), (std::vector<std::string>{"E009", "E009"}));
-  EXPECT_EQ(report.problems.at(0).where, "rules[0].match.user[1]");
-  EXPECT_EQ(report.problems.at(1).where, "rules[0].message");
+  EXPECT_EQ(CodesOf(report), (std::vector<std::string>{"E009", "E009", "E009"}));
+  EXPECT_EQ(report.problems.at(0).where, "listen.http");
+  EXPECT_EQ(report.problems.at(1).where, "rules[0].match.user[1]");
+  EXPECT_EQ(report.problems.at(2).where, "rules[0].message");
 }
 
 TEST(WrongPolicies, HaveTooManyRulesForEveryRequest) {

@@ -37,6 +37,12 @@ inline constexpr Range<int> kConnectionRange{1, 64};
 inline constexpr Range<int> kInFlightRange{1, 1'000'000};
 inline constexpr Range<std::int64_t> kServiceCountRange{1, 100'000'000};
 inline constexpr Range<std::int64_t> kServiceSizeRange{256, std::int64_t{1} << 30};
+inline constexpr Range<std::int64_t> kCommandSizeRange{std::int64_t{1} << 10,
+                                                       std::int64_t{64} << 20};
+inline constexpr Range<std::int64_t> kBuffersRange{std::int64_t{1} << 20, std::int64_t{1} << 40};
+inline constexpr Range<Duration> kIdleRange{std::chrono::seconds(1), std::chrono::days(1)};
+inline constexpr Range<Duration> kClientRange{std::chrono::milliseconds(100),
+                                              std::chrono::hours(1)};
 inline constexpr Range<std::int64_t> kMemoryCapRange{std::int64_t{2} << 20,
                                                      std::int64_t{256} << 30};
 

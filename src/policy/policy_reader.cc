@@ -65,13 +65,15 @@ constexpr std::array<Field<ListenerSpec>, 3> kTlsFields = {{
                      ListenerSpec& listener) { reader.ReadText(spot, listener.tls_client_ca); }},
 }};
 
-constexpr std::array<Field<ListenerSpec>, 3> kListenerFields = {{
+constexpr std::array<Field<ListenerSpec>, 4> kListenerFields = {{
     {"address", [](SpecReader& reader, const Spot& spot,
                    ListenerSpec& listener) { reader.ReadText(spot, listener.address); }},
     {"tls", [](SpecReader& reader, const Spot& spot,
                ListenerSpec& listener) { reader.ReadMap(spot, kTlsFields, listener); }},
     {"token", [](SpecReader& reader, const Spot& spot,
                  ListenerSpec& listener) { reader.ReadText(spot, listener.token); }},
+    {"manage_token", [](SpecReader& reader, const Spot& spot,
+                        ListenerSpec& listener) { reader.ReadText(spot, listener.manage_token); }},
 }};
 
 void ReadListener(SpecReader& reader, const Spot& spot, ListenerSpec& listener) {
@@ -116,18 +118,27 @@ template <std::int64_t ServiceLimits::* member>
 void ReadServiceCount(SpecReader& reader, const Spot& spot, ServiceLimits& limits) {
   reader.ReadCount(spot, limits.*member, kServiceCountRange);
 }
-template <std::int64_t ServiceLimits::* member>
+template <std::int64_t ServiceLimits::* member, const Range<std::int64_t>& range>
 void ReadServiceSize(SpecReader& reader, const Spot& spot, ServiceLimits& limits) {
-  reader.ReadSize(spot, limits.*member, kServiceSizeRange);
+  reader.ReadSize(spot, limits.*member, range);
 }
-constexpr std::array<Field<ServiceLimits>, 7> kServiceLimitFields = {{
+template <Duration ServiceLimits::* member, const Range<Duration>& range>
+void ReadServiceLength(SpecReader& reader, const Spot& spot, ServiceLimits& limits) {
+  reader.ReadLength(spot, limits.*member, range);
+}
+constexpr std::array<Field<ServiceLimits>, 12> kServiceLimitFields = {{
     {"connections", ReadServiceCount<&ServiceLimits::connections>},
     {"per_address", ReadServiceCount<&ServiceLimits::per_address>},
     {"pipeline", ReadServiceCount<&ServiceLimits::pipeline>},
-    {"output", ReadServiceSize<&ServiceLimits::output>},
+    {"output", ReadServiceSize<&ServiceLimits::output, kServiceSizeRange>},
     {"waiters", ReadServiceCount<&ServiceLimits::waiters>},
-    {"header", ReadServiceSize<&ServiceLimits::header>},
-    {"body", ReadServiceSize<&ServiceLimits::body>},
+    {"header", ReadServiceSize<&ServiceLimits::header, kServiceSizeRange>},
+    {"body", ReadServiceSize<&ServiceLimits::body, kServiceSizeRange>},
+    {"command", ReadServiceSize<&ServiceLimits::command, kCommandSizeRange>},
+    {"buffers", ReadServiceSize<&ServiceLimits::buffers, kBuffersRange>},
+    {"idle_timeout", ReadServiceLength<&ServiceLimits::idle_timeout, kIdleRange>},
+    {"header_timeout", ReadServiceLength<&ServiceLimits::header_timeout, kClientRange>},
+    {"write_timeout", ReadServiceLength<&ServiceLimits::write_timeout, kClientRange>},
 }};
 
 constexpr std::array<Field<MemorySpec>, 2> kMemoryFields = {{

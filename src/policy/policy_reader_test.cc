@@ -54,6 +54,7 @@ listen:
     address: "[::1]:8081"
     tls: { certificate: c.pem, key: k.pem, client_ca: ca.pem }
     token: env:TOKEN
+    manage_token: file:/run/manage
 )");
   EXPECT_EQ(spec.listen.at("http"), (ListenerSpec{.address = "127.0.0.1:8080"}));
   EXPECT_EQ(spec.listen.at("resp"), (ListenerSpec{.address = "unix:/run/weir.sock"}));
@@ -61,7 +62,8 @@ listen:
                                                   .tls_certificate = "c.pem",
                                                   .tls_key = "k.pem",
                                                   .tls_client_ca = "ca.pem",
-                                                  .token = "env:TOKEN"}));
+                                                  .token = "env:TOKEN",
+                                                  .manage_token = "file:/run/manage"}));
 }
 
 TEST(PolicyReader, ReadsWhoIsAsking) {
@@ -99,7 +101,9 @@ max_wait: 90s
 queue_hold: 0s
 manage: open
 redis: { connect_timeout: 1s, timeout: 20ms, connections: 4, max_in_flight: 2k }
-limits: { connections: 1, per_address: 2, pipeline: 3, output: 4KiB, waiters: 5, header: 8KiB, body: 1MB }
+limits:
+  { connections: 1, per_address: 2, pipeline: 3, output: 4KiB, waiters: 5, header: 8KiB, body: 1MB,
+    command: 2KiB, buffers: 1024GiB, idle_timeout: 1day, header_timeout: 100ms, write_timeout: 1h }
 memory: { cap: 1GiB, snapshot: /var/weir }
 )");
   EXPECT_EQ(spec.headers, (std::vector<HeaderFamily>{HeaderFamily::kRateLimit}));
@@ -120,7 +124,12 @@ memory: { cap: 1GiB, snapshot: /var/weir }
                                         .output = 4096,
                                         .waiters = 5,
                                         .header = 8192,
-                                        .body = 1'000'000}));
+                                        .body = 1'000'000,
+                                        .command = 2048,
+                                        .buffers = std::int64_t{1} << 40,
+                                        .idle_timeout = hours(24),
+                                        .header_timeout = milliseconds(100),
+                                        .write_timeout = hours(1)}));
   EXPECT_EQ(spec.memory, (MemorySpec{.cap = std::int64_t{1} << 30, .snapshot = "/var/weir"}));
 }
 
@@ -301,7 +310,7 @@ TEST(PolicyKeys, AreAllKnownToWhoeverAsks) {
     EXPECT_FALSE(map.keys.empty()) << map.map;
     keys += map.keys.size();
   }
-  EXPECT_EQ(keys, 21U + 6U + 3U + 3U + 3U + 3U + 4U + 7U + 2U + 20U + 8U + 3U + 3U);
+  EXPECT_EQ(keys, 21U + 6U + 3U + 3U + 4U + 3U + 4U + 12U + 2U + 20U + 8U + 3U + 3U);
 }
 
 }  // namespace

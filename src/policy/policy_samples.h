@@ -103,8 +103,8 @@ class PolicySampler {
 
   ListenerSpec Listener() {
     ListenerSpec listener{.address = Text()};
-    for (std::string* text :
-         {&listener.tls_certificate, &listener.tls_key, &listener.tls_client_ca, &listener.token}) {
+    for (std::string* text : {&listener.tls_certificate, &listener.tls_key, &listener.tls_client_ca,
+                              &listener.token, &listener.manage_token}) {
       if (Often()) *text = Text();
     }
     return listener;
@@ -143,7 +143,12 @@ class PolicySampler {
                    .output = In(kServiceSizeRange),
                    .waiters = In(kServiceCountRange),
                    .header = In(kServiceSizeRange),
-                   .body = In(kServiceSizeRange)};
+                   .body = In(kServiceSizeRange),
+                   .command = In(kCommandSizeRange),
+                   .buffers = In(kBuffersRange),
+                   .idle_timeout = In(kIdleRange),
+                   .header_timeout = In(kClientRange),
+                   .write_timeout = In(kClientRange)};
     spec.memory = {.cap = In(kMemoryCapRange), .snapshot = Text()};
   }
 

@@ -207,17 +207,20 @@ void WriteRule(YamlLines& lines, const RuleSpec& rule) {
 // --- the rest of a policy ---
 
 YamlFlow ListenerFlow(const ListenerSpec& listener) {
-  Changes tls;
   const std::string none;
+  Changes tls;
   tls.Add("certificate", listener.tls_certificate, none, Text);
   tls.Add("key", listener.tls_key, none, Text);
   tls.Add("client_ca", listener.tls_client_ca, none, Text);
-  if (tls.empty() && listener.token.empty()) return Text(listener.address);
-  YamlFlowMap map;
-  map.Add("address", Text(listener.address));
-  if (!tls.empty()) map.Add("tls", tls.Finish());
-  if (!listener.token.empty()) map.Add("token", Text(listener.token));
-  return map.Finish();
+  if (tls.empty() && listener.token.empty() && listener.manage_token.empty()) {
+    return Text(listener.address);
+  }
+  Changes all;
+  all.map().Add("address", Text(listener.address));
+  if (!tls.empty()) all.map().Add("tls", tls.Finish());
+  all.Add("token", listener.token, none, Text);
+  all.Add("manage_token", listener.manage_token, none, Text);
+  return all.Finish();
 }
 
 YamlFlow IdentityFlow(const IdentitySource& source) {
@@ -260,6 +263,11 @@ YamlFlow ServiceLimitsFlow(const ServiceLimits& limits) {
   changes.Add("waiters", limits.waiters, by_default.waiters, Number);
   changes.Add("header", limits.header, by_default.header, Number);
   changes.Add("body", limits.body, by_default.body, Number);
+  changes.Add("command", limits.command, by_default.command, Number);
+  changes.Add("buffers", limits.buffers, by_default.buffers, Number);
+  changes.Add("idle_timeout", limits.idle_timeout, by_default.idle_timeout, Length);
+  changes.Add("header_timeout", limits.header_timeout, by_default.header_timeout, Length);
+  changes.Add("write_timeout", limits.write_timeout, by_default.write_timeout, Length);
   return changes.Finish();
 }
 

@@ -84,7 +84,7 @@ constexpr auto kCodes = std::to_array<CodeMeaning>({
      "redis+sentinel://; shards are a list of different ones."},
     {ProblemCode::kBadListener, "Not something to listen on.",
      "Write 127.0.0.1:8080, [::1]:8080 or unix:/path, each once; TLS needs a certificate and a "
-     "key."},
+     "key, manage_token a token."},
     {ProblemCode::kBadSecret, "The secret cannot be had.",
      "Write env:NAME or file:PATH; at least 16 bytes."},
     {ProblemCode::kSecretNeeded, "Hashed keys in a shared store need a secret that all nodes know.",

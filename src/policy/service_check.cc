@@ -56,6 +56,24 @@ void CheckTls(const ListenerSpec& listener, const Where& where, ProblemList& pro
   }
 }
 
+void CheckToken(const std::string& token, const Where& where, ProblemList& problems) {
+  if (token.empty() || IsSecretSource(token)) return;
+  problems.Add(ProblemCode::kBadSecret, where,
+               "a token does not belong into a policy; write env:NAME or file:PATH");
+}
+
+void CheckTokens(const ListenerSpec& listener, const Where& where, ProblemList& problems) {
+  const Where token(where, "token");
+  const Where manage_token(where, "manage_token");
+  CheckToken(listener.token, token, problems);
+  CheckToken(listener.manage_token, manage_token, problems);
+  if (!listener.manage_token.empty() && listener.token.empty() && !problems.HasErrorAt(token)) {
+    problems.Add(ProblemCode::kBadListener, manage_token,
+                 "who may manage is told apart from who may ask, but everybody may ask; write a "
+                 "token as well, or only that");
+  }
+}
+
 void CheckListeners(const PolicySpec& spec, ProblemList& problems) {
   const Where top;
   const Where listen(top, "listen");
@@ -81,10 +99,7 @@ void CheckListeners(const PolicySpec& spec, ProblemList& problems) {
                        " already; write another");
     }
     CheckTls(listener, where, problems);
-    if (!listener.token.empty() && !IsSecretSource(listener.token)) {
-      problems.Add(ProblemCode::kBadSecret, Where(where, "token"),
-                   "a token does not belong into a policy; write env:NAME or file:PATH");
-    }
+    CheckTokens(listener, where, problems);
   }
 }
 
@@ -168,6 +183,11 @@ class RangeChecker {
     Check(limits, "waiters", spec_.limits.waiters, kServiceCountRange);
     Check(limits, "header", spec_.limits.header, kServiceSizeRange);
     Check(limits, "body", spec_.limits.body, kServiceSizeRange);
+    Check(limits, "command", spec_.limits.command, kCommandSizeRange);
+    Check(limits, "buffers", spec_.limits.buffers, kBuffersRange);
+    Check(limits, "idle_timeout", spec_.limits.idle_timeout, kIdleRange);
+    Check(limits, "header_timeout", spec_.limits.header_timeout, kClientRange);
+    Check(limits, "write_timeout", spec_.limits.write_timeout, kClientRange);
     Check(Where(top_, "memory"), "cap", spec_.memory.cap, kMemoryCapRange);
   }
 

@@ -19,7 +19,7 @@ class TextChecker {
       Check(protocol, where);
       for (const std::string* text :
            {&listener.address, &listener.tls_certificate, &listener.tls_key,
-            &listener.tls_client_ca, &listener.token}) {
+            &listener.tls_client_ca, &listener.token, &listener.manage_token}) {
         Check(*text, where);
       }
     }

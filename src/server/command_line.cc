@@ -93,6 +93,10 @@ class CommandLine {
   void AddServe() {
     serve_ = app_.add_subcommand("serve", "Run the service");
     serve_->add_option("-c,--config", serve_options_.policy_file, "The policy")->required();
+    serve_
+        ->add_option("--threads", serve_options_.threads,
+                     "How many threads serve; one for each core if not given")
+        ->check(CLI::Range(1, 1024));
     serve_->add_flag("--force-reload", serve_options_.force_reload,
                      "Take changes of the policy that look like accidents");
   }

@@ -6,6 +6,7 @@
 #include "server/check_config.h"
 #include "server/embedded.h"
 #include "server/log.h"
+#include "server/service.h"
 #include "server/signals.h"
 
 namespace weir {
@@ -22,15 +23,8 @@ Log::Level LevelOf(ReloadEvent::Outcome outcome) {
   }
 }
 
-// Nobody should wait for an answer on a port that nothing listens on.
-void SayWhatIsMissing(const PolicySpec& spec, const Log& log) {
-  std::string listeners;
-  for (const auto& [protocol, listener] : spec.listen) {
-    listeners += (listeners.empty() ? "" : ", ") + protocol + " " + listener.address;
-  }
-  log.Warn("nothing listens yet: listeners come in a later version" +
-           (listeners.empty() ? "" : " (" + listeners + ": checked, not opened)"));
-}
+// How long those who are connected when the service is told to stop may go on.
+constexpr Duration kDrainTime = std::chrono::seconds(5);
 
 void RunUntilStopped(const Signals& signals, PolicyWatcher& watcher, const Log& log) {
   while (signals.Wait() == Signal::kReload) {
@@ -50,29 +44,40 @@ int RunServe(const ServeOptions& options, const Console& console) {
     return kExitProblems;
   }
   for (const Problem& problem : report.problems) log.Warn(problem.ToString());
+  const PolicySpec& spec = report.policy->spec();
   Result<Engine> engine = Engine::Make(
-      *report.policy, {.on_notice = [&log](std::string_view notice) { log.Warn(notice); }});
+      *report.policy, {.on_notice = [&log](std::string_view notice) { log.Warn(notice); },
+                       .max_waiters = static_cast<std::size_t>(spec.limits.waiters)});
   if (!engine) {
     console.err << options.policy_file << ": " << engine.error().message << '\n';
     return kExitProblems;
   }
-  const auto watcher =
-      PolicyWatcher::Start(*engine, options.policy_file,
-                           {.on_event =
-                                [&log](const ReloadEvent& event) {
-                                  log.Write(LevelOf(event.outcome), event.ToString());
-                                },
-                            .force = options.force_reload});
+  const auto service = Service::Start(*engine, spec, {.threads = options.threads});
+  if (!service) {
+    console.err << options.policy_file << ": " << service.error().message << '\n';
+    return kExitProblems;
+  }
+  const auto on_event = [&](const ReloadEvent& event) {
+    log.Write(LevelOf(event.outcome), event.ToString());
+    const bool applied = event.outcome == ReloadEvent::Outcome::kApplied;
+    if (applied) (*service)->Apply(engine->policy().spec());
+    if (event.outcome != ReloadEvent::Outcome::kUnchanged) (*service)->CountReload(applied);
+  };
+  const auto watcher = PolicyWatcher::Start(*engine, options.policy_file,
+                                            {.on_event = on_event, .force = options.force_reload});
   if (!watcher) {
     console.err << options.policy_file << ": " << watcher.error().message << '\n';
     return kExitProblems;
   }
   log.Info("weir " + std::string(ProgramVersion()) + ": " + options.policy_file + ": version 1, " +
-           CountOf(report.policy->spec().rules.size(), "rule"));
-  SayWhatIsMissing(report.policy->spec(), log);
+           CountOf(spec.rules.size(), "rule"));
+  for (const std::string& warning : (*service)->warnings()) log.Warn(warning);
+  for (const std::string& address : (*service)->addresses()) log.Info("listening: " + address);
   console.out << "ready\n" << std::flush;
   RunUntilStopped(signals, **watcher, log);
   log.Info("told to stop");
+  (*service)->Drain(kDrainTime);
+  log.Info("all connections have ended");
   return kExitOk;
 }
 

@@ -1,4 +1,4 @@
-// weir serve: the service. In this version it holds a policy and keeps it up to date.
+// weir serve: the service, under a policy that is kept up to date with its file.
 #pragma once
 
 #include <string>
@@ -10,6 +10,7 @@ namespace weir {
 struct ServeOptions {
   std::string policy_file;
   bool force_reload = false;  // Takes changes that look like accidents.
+  unsigned threads = 0;       // 0: one for each core that it may run on.
 };
 
 // Returns when told to stop. Prints `ready` when it is up.

@@ -1,0 +1,252 @@
+#include "frontend/connection.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace weir {
+namespace {
+
+constexpr std::size_t kSmallestInput = 2048;
+constexpr std::size_t kReadAhead = std::size_t{64} << 10;  // As far as bytes are read unasked.
+constexpr std::size_t kLeastRead = 512;
+constexpr std::size_t kMostIdleOutput = std::size_t{64} << 10;
+constexpr std::uint8_t kQuietReads = 64;
+// How long what comes in late is thrown away before the connection is closed.
+constexpr Duration kLinger = std::chrono::seconds(1);
+// A connection that is silent for so long while the service drains has nothing under way.
+constexpr Duration kQuiet = std::chrono::milliseconds(100);
+
+Replies::Bounds BoundsOf(const ServiceLimits& limits) noexcept {
+  return {.bytes = static_cast<std::size_t>(limits.output),
+          .held = static_cast<std::size_t>(limits.pipeline)};
+}
+
+}  // namespace
+
+Connection::Connection(const Surroundings& around, std::uint64_t id, std::unique_ptr<Stream> stream,
+                       MakeProtocol make_protocol)
+    : around_(around),
+      id_(id),
+      stream_(std::move(stream)),
+      replies_(BoundsOf(around.door.desk.settings->limits)),
+      protocol_(make_protocol(*this)),
+      last_read_(around.door.desk.loop.now().steady),
+      request_began_(last_read_),
+      last_sent_(last_read_) {
+  around_.door.metrics.connections.Add();
+}
+
+Connection::~Connection() {
+  for (const Wait& wait : waits_) around_.door.desk.engine.CancelWait(wait.id);
+  around_.gate.AddBuffered(-static_cast<std::ptrdiff_t>(accounted_));
+  around_.gate.Leave(stream_->peer());
+  around_.door.metrics.connections.Subtract(1);
+}
+
+void Connection::Start() {
+  stream_->SetHandler(*this);
+  input_.SetCapacity(kSmallestInput);
+  ReadOn();
+}
+
+void Connection::OnRead(std::size_t count) noexcept {
+  reading_ = false;
+  if (count == 0) {
+    // Whoever hangs up while waiting does not want the answer any more.
+    if (lingering_ || !waits_.empty()) return Gone();
+    peer_done_ = true;
+    return GoOn();
+  }
+  if (replies_.closing()) {
+    input_.Clear();  // Too late.
+    ReadOn();
+    return;
+  }
+  const SteadyTime now = around_.door.desk.loop.now().steady;
+  if (input_.empty()) request_began_ = now;
+  last_read_ = now;
+  input_.Wrote(count);
+  AdaptRoom(count);
+  if (TakeUpInput()) GoOn();
+}
+
+void Connection::OnWritable() noexcept {
+  awaiting_writable_ = false;
+  if (!Flush()) return;
+  if (full_ && !replies_.IsFull() && !TakeUpInput()) return;
+  GoOn();
+}
+
+void Connection::OnBroken() noexcept { Gone(); }
+
+// Has the protocol answer what is there.
+bool Connection::TakeUpInput() noexcept {
+  full_ = false;
+  Door& door = around_.door;
+  while (!input_.empty() && !replies_.closing()) {
+    const Protocol::Progress progress = protocol_->OnInput(input_.bytes());
+    input_.Consume(progress.used);
+    wants_ = progress.wants;
+    if (progress.decided > 0) {
+      Loop& loop = door.desk.loop;
+      const Duration took = loop.ReadClock().steady - loop.now().steady;
+      door.metrics.decision_time.Record(took / progress.decided, progress.decided);
+    }
+    if (progress.used > 0) request_began_ = door.desk.loop.now().steady;
+    if (!replies_.IsFull()) break;
+    if (!Flush()) return false;
+    if (!replies_.IsFull()) continue;
+    full_ = true;
+    door.metrics.Refused(replies_.ready().empty() ? Refusal::kPipeline : Refusal::kOutput);
+    break;
+  }
+  return true;
+}
+
+// What comes next: sending, ending, reading.
+void Connection::GoOn() noexcept {
+  if (!Flush()) return;
+  const bool all_answered = replies_.held() == 0 && replies_.ready().empty();
+  if (all_answered && (replies_.closing() || peer_done_)) return End();
+  if (!full_ && !peer_done_ && !lingering_) ReadOn();
+}
+
+bool Connection::Flush() noexcept {
+  ByteBuffer& ready = replies_.ready();
+  if (ready.empty()) return true;
+  const std::optional<std::size_t> sent = stream_->Write(ready.view());
+  if (!sent) {
+    Gone();
+    return false;
+  }
+  if (*sent > 0) last_sent_ = around_.door.desk.loop.now().steady;
+  ready.Consume(*sent);
+  if (ready.empty()) {
+    if (ready.capacity() > kMostIdleOutput) ready.SetCapacity(0);
+  } else if (!std::exchange(awaiting_writable_, true)) {
+    last_sent_ = around_.door.desk.loop.now().steady;
+    stream_->AwaitWritable();
+  }
+  if (AccountForBuffers()) return true;
+  return Refuse(Refusal::kBuffers);
+}
+
+bool Connection::ReadOn() noexcept {
+  if (std::exchange(reading_, true)) return true;
+  MakeRoom();
+  if (!AccountForBuffers()) return Refuse(Refusal::kBuffers);
+  stream_->Read(input_.free());
+  return true;
+}
+
+// Room for what is left of the request that has been begun, or for some more.
+void Connection::MakeRoom() noexcept {
+  input_.Compact();
+  const std::size_t needed = wants_ > input_.size() ? wants_ : input_.size() + kLeastRead;
+  if (input_.capacity() >= needed) return;
+  // What is known to come is given room as it comes, not as it is announced.
+  const std::size_t most_ahead = std::max(input_.size() * 2, kReadAhead);
+  input_.SetCapacity(std::clamp(needed, std::min(input_.capacity() * 2, most_ahead), most_ahead));
+}
+
+// Clients that send much at a time are read in larger pieces, as long as they do.
+void Connection::AdaptRoom(std::size_t count) noexcept {
+  if (input_.free().empty() && input_.capacity() < kReadAhead && count * 2 >= input_.capacity()) {
+    input_.SetCapacity(input_.capacity() * 2);
+  }
+  small_reads_ = count <= kSmallestInput / 2 ? static_cast<std::uint8_t>(small_reads_ + 1) : 0;
+  if (small_reads_ < kQuietReads) return;
+  small_reads_ = 0;
+  if (input_.capacity() > kSmallestInput) {
+    input_.SetCapacity(std::max(kSmallestInput, input_.size() + kLeastRead));
+  }
+}
+
+bool Connection::AccountForBuffers() noexcept {
+  const std::size_t held = input_.capacity() + replies_.ready().capacity();
+  if (held == accounted_) return true;
+  const auto more = static_cast<std::ptrdiff_t>(held) - static_cast<std::ptrdiff_t>(accounted_);
+  accounted_ = held;
+  // One that holds no more than every connection does is not the one to blame.
+  return around_.gate.AddBuffered(more) || more < 0 || held <= kSmallestInput * 2;
+}
+
+bool Connection::Refuse(Refusal why) noexcept {
+  around_.door.metrics.Refused(why);
+  Gone();
+  return false;
+}
+
+void Connection::End() noexcept {
+  if (lingering_) return;
+  if (peer_done_) return Gone();
+  lingering_ = true;
+  replies_.CloseWhenSent();
+  last_read_ = around_.door.desk.loop.now().steady;
+  stream_->FinishWriting();
+  input_.Clear();
+  ReadOn();
+}
+
+void Connection::CheckDeadlines(SteadyTime now) noexcept {
+  const ServiceLimits& limits = around_.door.desk.settings->limits;
+  if (lingering_) {
+    if (now - last_read_ > kLinger) Gone();
+  } else if (!replies_.ready().empty()) {
+    if (now - last_sent_ > limits.write_timeout) Refuse(Refusal::kWriteTimeout);
+  } else if (replies_.held() > 0) {
+    // Whoever waits is not idle.
+  } else if (!input_.empty()) {
+    if (now - request_began_ <= limits.header_timeout) return;
+    around_.door.metrics.Refused(Refusal::kHeaderTimeout);
+    protocol_->OnTimeout();
+    replies_.CloseWhenSent();
+    GoOn();
+  } else if (draining_) {
+    if (now - last_read_ > kQuiet) End();
+  } else if (now - last_read_ > limits.idle_timeout) {
+    around_.door.metrics.Refused(Refusal::kIdleTimeout);
+    End();
+  }
+}
+
+void Connection::Drain(SteadyTime now) noexcept {
+  draining_ = true;
+  last_read_ = std::max(last_read_, now);
+}
+
+void Connection::EndDrain() noexcept {
+  replies_.CloseWhenSent();
+  GoOn();
+}
+
+void Connection::CheckWaiting(const Request& request, const Ask& ask, Duration patience,
+                              std::uint64_t tag) {
+  const Replies::Ticket ticket = replies_.Hold();
+  Desk& desk = around_.door.desk;
+  // Whoever calls back may be on another thread, and this connection may have ended by then.
+  auto done = [&loop = desk.loop, &engine = desk.engine, &keeper = around_.keeper, id = id_, ticket,
+               tag](const Answer& answer, std::span<const RuleDecision> each) {
+    loop.Post([&engine, &keeper, id, ticket, tag, answer,
+               decisions = std::vector<RuleDecision>(each.begin(), each.end())] {
+      if (Connection* const connection = keeper.Find(id)) {
+        connection->Waited(ticket, tag, answer, decisions);
+      } else if (answer.decision.reservation != ReservationId::kNone) {
+        std::ignore = engine.Cancel(answer.decision.reservation);  // Nobody will.
+      }
+    });
+  };
+  waits_.push_back(
+      {.ticket = ticket, .id = desk.engine.CheckThen(request, ask, patience, std::move(done))});
+}
+
+void Connection::Waited(Replies::Ticket ticket, std::uint64_t tag, const Answer& answer,
+                        std::span<const RuleDecision> each) noexcept {
+  std::erase_if(waits_, [&](const Wait& wait) { return wait.ticket == ticket; });
+  protocol_->OnWaited(ticket, tag, answer, each);
+  last_read_ = around_.door.desk.loop.now().steady;  // It was not idle.
+  if (full_ && !replies_.IsFull() && !TakeUpInput()) return;
+  GoOn();
+}
+
+}  // namespace weir

@@ -1,0 +1,46 @@
+// A socket that listens. Opened before the loops that accept from it run, so that a port that is
+// taken is found out at the start.
+#pragma once
+
+#include <utility>
+
+#include <weir/result.h>
+
+#include "net/endpoint.h"
+
+namespace weir {
+
+class ListeningSocket {
+ public:
+  // An error if anybody listens there already. With port 0 the system chooses one: see endpoint().
+  // A unix socket that nobody listens on any more is replaced; it is for its owner and group, and
+  // removed at the end.
+  [[nodiscard]] static Result<ListeningSocket> Open(const Endpoint& endpoint);
+
+  // Another one for the same address, for another thread: on TCP the kernel spreads connections
+  // between them, a unix socket is shared.
+  [[nodiscard]] Result<ListeningSocket> Another() const;
+
+  ListeningSocket(ListeningSocket&& other) noexcept
+      : fd_(std::exchange(other.fd_, -1)),
+        owns_path_(std::exchange(other.owns_path_, false)),
+        endpoint_(std::move(other.endpoint_)) {}
+  ListeningSocket& operator=(ListeningSocket&&) = delete;
+  ~ListeningSocket();
+
+  const Endpoint& endpoint() const noexcept { return endpoint_; }
+  bool is_loopback() const noexcept;
+  int fd() const noexcept { return fd_; }
+
+ private:
+  static Result<ListeningSocket> OpenUnix(const Endpoint& endpoint);
+  enum class Sharing : bool { kNo, kYes };
+  static Result<ListeningSocket> OpenTcp(const Endpoint& endpoint, Sharing sharing);
+  ListeningSocket(int fd, Endpoint endpoint) noexcept : fd_(fd), endpoint_(std::move(endpoint)) {}
+
+  int fd_;
+  bool owns_path_ = false;
+  Endpoint endpoint_;
+};
+
+}  // namespace weir

@@ -1,0 +1,36 @@
+// The metrics of the service as Prometheus reads them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <weir/engine.h>
+
+#include "frontend/metrics.h"
+
+namespace weir {
+
+// What is shown, as of one moment.
+struct MetricsSnapshot {
+  std::string_view version{};
+  EngineStats engine{};
+  std::vector<RuleCount> rules{};
+  std::uint64_t reloads_applied = 0;
+  std::uint64_t reloads_refused = 0;
+  std::size_t buffered_bytes = 0;
+
+  // One for each listener; those of all threads.
+  struct Listener {
+    std::string_view protocol{};
+    std::vector<const ListenerMetrics*> threads{};
+  };
+  std::vector<Listener> listeners{};
+};
+
+// Prometheus' text format.
+std::string MetricsPage(const MetricsSnapshot& snapshot);
+
+}  // namespace weir

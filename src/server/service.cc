@@ -1,0 +1,143 @@
+#include "server/service.h"
+
+#include <map>
+#include <thread>
+
+#include "frontend/http/http_protocol.h"
+#include "frontend/resp/resp_protocol.h"
+#include "policy/keyed_hash.h"
+#include "server/embedded.h"
+#include "server/metrics_page.h"
+
+namespace weir {
+namespace {
+
+const std::map<std::string, ListenerSpec> kDefaultListeners = {
+    {"http", {.address = "127.0.0.1:8080"}}, {"resp", {.address = "127.0.0.1:6380"}}};
+
+constexpr std::size_t kShortToken = 16;
+
+std::unexpected<Error> Failed(const std::string& protocol, const Error& error) {
+  return std::unexpected(Error{error.code, "listen: " + protocol + ": " + error.message});
+}
+
+Result<std::string> ReadToken(const std::string& source) {
+  if (source.empty()) return std::string();
+  return ReadSecret(source, 1);
+}
+
+Result<Entrance> EntranceFor(const std::string& protocol, const ListenerSpec& listener) {
+  Entrance entrance{.protocol = protocol};
+  if (protocol == "http") {
+    entrance.make_protocol = MakeHttpProtocol;
+    entrance.refusal =
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+  } else {
+    entrance.make_protocol = MakeRespProtocol;
+    entrance.refusal = "-ERR max number of clients reached\r\n";
+  }
+  const Result<std::string> token = ReadToken(listener.token);
+  if (!token) return Failed(protocol, token.error());
+  const Result<std::string> manage_token = ReadToken(listener.manage_token);
+  if (!manage_token) return Failed(protocol, manage_token.error());
+  entrance.access = {.token = *token, .manage_token = *manage_token};
+  return entrance;
+}
+
+}  // namespace
+
+Service::Service(Engine& engine, const PolicySpec& spec) : engine_(engine), gate_(spec.limits) {}
+
+Service::~Service() = default;
+
+Result<std::unique_ptr<Service>> Service::Start(Engine& engine, const PolicySpec& spec,
+                                                const ServiceOptions& options) {
+  std::unique_ptr<Service> service(new Service(engine, spec));
+  const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
+  const auto settings = Settings::Of(spec);
+  for (unsigned i = 0; i < (options.threads == 0 ? cores : options.threads); ++i) {
+    service->workers_.push_back(std::make_unique<Worker>(engine, SystemClock::Shared(),
+                                                         service->gate_, *service, settings));
+  }
+  for (const auto& [protocol, listener] : spec.listen.empty() ? kDefaultListeners : spec.listen) {
+    if (protocol == "grpc") {
+      service->warnings_.push_back("listen: grpc " + listener.address +
+                                   ": checked, not opened: gRPC comes in a later version");
+      continue;
+    }
+    const Result<void> opened = service->Open(protocol, listener, spec.manage);
+    if (!opened) return std::unexpected(opened.error());
+  }
+  for (const auto& worker : service->workers_) worker->Start();
+  service->readiness_.store(Readiness::kReady, std::memory_order_relaxed);
+  return service;
+}
+
+Result<void> Service::Open(const std::string& protocol, const ListenerSpec& listener,
+                           ManageRight manage) {
+  if (!listener.tls_certificate.empty()) {
+    // Never in the clear what was meant to be hidden.
+    return std::unexpected(Error{ErrorCode::kInvalidArgument,
+                                 "listen: " + protocol +
+                                     ": tls comes in a later version; "
+                                     "remove it, or put a proxy that does TLS before it"});
+  }
+  const Result<Endpoint> endpoint = Endpoint::Parse(listener.address);
+  if (!endpoint) return Failed(protocol, endpoint.error());
+  Result<Entrance> entrance = EntranceFor(protocol, listener);
+  if (!entrance) return std::unexpected(entrance.error());
+  Result<ListeningSocket> socket = ListeningSocket::Open(*endpoint);
+  if (!socket) return Failed(protocol, socket.error());
+
+  Access& access = entrance->access;
+  const std::string address = protocol + " " + socket->endpoint().ToString();
+  access.manage_open = manage == ManageRight::kOpen && socket->is_loopback();
+  if (!socket->is_loopback() && access.token.empty()) {
+    warnings_.push_back(address + ": everybody who reaches it may use it; set a token");
+  }
+  if (!access.token.empty() && access.token.size() < kShortToken) {
+    warnings_.push_back(address + ": the token is short; 16 characters and more are hard to guess");
+  }
+  protocols_.push_back(protocol);
+  addresses_.push_back(address);
+  for (std::size_t i = 1; i < workers_.size(); ++i) {
+    Result<ListeningSocket> another = socket->Another();
+    if (!another) return Failed(protocol, another.error());
+    workers_[i]->Add(*entrance, std::move(*another));
+  }
+  workers_[0]->Add(*entrance, std::move(*socket));
+  return {};
+}
+
+void Service::Apply(const PolicySpec& spec) {
+  gate_.SetLimits(spec.limits);
+  const auto settings = Settings::Of(spec);
+  for (const auto& worker : workers_) worker->Apply(settings);
+}
+
+void Service::CountReload(bool applied) noexcept {
+  (applied ? reloads_applied_ : reloads_refused_).fetch_add(1, std::memory_order_relaxed);
+}
+
+void Service::Drain(Duration deadline) {
+  readiness_.store(Readiness::kDraining, std::memory_order_relaxed);
+  for (const auto& worker : workers_) worker->Drain(deadline);
+  for (const auto& worker : workers_) worker->Join();
+}
+
+std::string Service::MetricsText() const {
+  MetricsSnapshot snapshot{.version = ProgramVersion(),
+                           .engine = engine_.Stats(),
+                           .rules = engine_.RuleCounts(),
+                           .reloads_applied = reloads_applied_.load(std::memory_order_relaxed),
+                           .reloads_refused = reloads_refused_.load(std::memory_order_relaxed),
+                           .buffered_bytes = gate_.buffered()};
+  for (std::size_t i = 0; i < protocols_.size(); ++i) {
+    MetricsSnapshot::Listener listener{.protocol = protocols_[i]};
+    for (const auto& worker : workers_) listener.threads.push_back(&worker->metrics(i));
+    snapshot.listeners.push_back(std::move(listener));
+  }
+  return MetricsPage(snapshot);
+}
+
+}  // namespace weir

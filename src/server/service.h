@@ -1,0 +1,66 @@
+// The service: listeners, threads that serve them, and how they end.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <weir/engine.h>
+
+#include "frontend/gate.h"
+#include "server/worker.h"
+
+namespace weir {
+
+struct ServiceOptions {
+  unsigned threads = 0;  // 0: one for each core that it may run on.
+};
+
+// May be used from one thread, but for what ServiceState says.
+class Service final : public ServiceState {
+ public:
+  // Opens the listeners of the policy; http and resp on loopback if it names none. Connections are
+  // served from then on. The engine must outlive it.
+  [[nodiscard]] static Result<std::unique_ptr<Service>> Start(Engine& engine,
+                                                              const PolicySpec& spec,
+                                                              const ServiceOptions& options = {});
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+  ~Service() override;
+
+  // What a changed policy says about the service, but for its listeners.
+  void Apply(const PolicySpec& spec);
+  void CountReload(bool applied) noexcept;
+
+  // Takes in nobody any more, answers what was asked, and returns when all connections have ended;
+  // they are ended when this takes longer than `deadline`.
+  void Drain(Duration deadline);
+
+  // "http 127.0.0.1:8080", as opened.
+  const std::vector<std::string>& addresses() const noexcept { return addresses_; }
+  std::size_t threads() const noexcept { return workers_.size(); }
+  // What a person should know about the listeners.
+  const std::vector<std::string>& warnings() const noexcept { return warnings_; }
+
+  Readiness readiness() const noexcept override {
+    return readiness_.load(std::memory_order_relaxed);
+  }
+  std::string MetricsText() const override;
+
+ private:
+  Service(Engine& engine, const PolicySpec& spec);
+  Result<void> Open(const std::string& protocol, const ListenerSpec& listener, ManageRight manage);
+
+  Engine& engine_;
+  Gate gate_;
+  std::vector<std::string> protocols_;  // Of the entrances.
+  std::vector<std::string> addresses_;
+  std::vector<std::string> warnings_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::atomic<Readiness> readiness_{Readiness::kStarting};
+  std::atomic<std::uint64_t> reloads_applied_{0};
+  std::atomic<std::uint64_t> reloads_refused_{0};
+};
+
+}  // namespace weir

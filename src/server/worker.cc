@@ -1,0 +1,106 @@
+#include "server/worker.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace weir {
+namespace {
+
+// How often deadlines are looked at: often enough for the shortest of them.
+Duration SweepInterval(const ServiceLimits& limits) {
+  const Duration shortest =
+      std::min({limits.idle_timeout, limits.header_timeout, limits.write_timeout});
+  return std::clamp<Duration>(shortest / 4, std::chrono::milliseconds(20), std::chrono::seconds(1));
+}
+constexpr Duration kDrainSweep = std::chrono::milliseconds(20);
+
+}  // namespace
+
+Worker::Worker(Engine& engine, Clock& clock, Gate& gate, const ServiceState& state,
+               std::shared_ptr<const Settings> settings)
+    : gate_(gate),
+      loop_(clock),
+      desk_{.engine = engine, .loop = loop_, .state = state, .settings = std::move(settings)},
+      sweep_(loop_.MakeTimer([this] { Sweep(); })) {}
+
+Worker::~Worker() {
+  loop_.Stop();
+  if (thread_.joinable()) thread_.join();
+  connections_.clear();
+  doorways_.clear();
+}
+
+void Worker::Add(const Entrance& entrance, ListeningSocket socket) {
+  Doorway& doorway = *doorways_.emplace_back(std::make_unique<Doorway>(desk_, entrance));
+  doorway.acceptor = loop_.Accept(
+      std::move(socket),
+      [this, &doorway](std::unique_ptr<Stream> stream) { Receive(doorway, std::move(stream)); });
+}
+
+void Worker::Start() {
+  sweep_->Start(SweepInterval(desk_.settings->limits));
+  thread_ = std::thread([this] { loop_.Run(); });
+}
+
+void Worker::Apply(std::shared_ptr<const Settings> settings) {
+  loop_.Post([this, settings = std::move(settings)] { desk_.settings = settings; });
+}
+
+void Worker::Drain(Duration deadline) {
+  loop_.Post([this, deadline] { BeginDrain(deadline); });
+}
+
+void Worker::Join() {
+  if (thread_.joinable()) thread_.join();
+}
+
+void Worker::Receive(Doorway& doorway, std::unique_ptr<Stream> stream) {
+  if (const std::optional<Refusal> refusal = gate_.Enter(stream->peer())) {
+    doorway.metrics.Refused(*refusal);
+    std::ignore = stream->Write(doorway.entrance.refusal);
+    stream->FinishWriting();
+    return;
+  }
+  const std::uint64_t id = ++last_id_;
+  const auto [place, is_new] = connections_.emplace(
+      id, std::make_unique<Connection>(
+              Connection::Surroundings{.keeper = *this, .gate = gate_, .door = doorway.door}, id,
+              std::move(stream), doorway.entrance.make_protocol));
+  place->second->Start();
+}
+
+void Worker::Remove(std::uint64_t id) noexcept { connections_.erase(id); }
+
+Connection* Worker::Find(std::uint64_t id) noexcept {
+  const auto found = connections_.find(id);
+  return found == connections_.end() ? nullptr : found->second.get();
+}
+
+void Worker::Sweep() {
+  const SteadyTime now = loop_.now().steady;
+  const bool too_late = draining_ && now >= drain_deadline_;
+  // By their ids, because each may end itself, and others with it.
+  looked_at_.clear();
+  for (const auto& [id, connection] : connections_) looked_at_.push_back(id);
+  for (const std::uint64_t id : looked_at_) {
+    if (Connection* const connection = Find(id)) connection->CheckDeadlines(now);
+    if (!too_late) continue;
+    if (Connection* const connection = Find(id)) connection->EndDrain();
+  }
+  const bool lingered = too_late && now >= drain_deadline_ + std::chrono::seconds(1);
+  if (draining_ && (connections_.empty() || lingered)) return loop_.Stop();
+  sweep_->Start(draining_ ? kDrainSweep : SweepInterval(desk_.settings->limits));
+}
+
+void Worker::BeginDrain(Duration deadline) {
+  draining_ = true;
+  drain_deadline_ = loop_.now().steady + deadline;
+  for (const auto& doorway : doorways_) {
+    doorway->acceptor->AcceptAll();
+    doorway->acceptor.reset();
+  }
+  for (const auto& [id, connection] : connections_) connection->Drain(loop_.now().steady);
+  Sweep();
+}
+
+}  // namespace weir

@@ -1,0 +1,85 @@
+// One thread of the service: a loop, the listeners it accepts from, and their connections.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include <weir/clock.h>
+#include <weir/engine.h>
+
+#include "frontend/connection.h"
+#include "frontend/gate.h"
+#include "net/asio_loop.h"
+#include "net/listening_socket.h"
+
+namespace weir {
+
+// A way in: a protocol at an address.
+struct Entrance {
+  std::string protocol;  // http, resp
+  Access access{};
+  MakeProtocol make_protocol = nullptr;
+  std::string_view refusal{};  // What somebody is told for whom there is no room.
+};
+
+class Worker final : public ConnectionKeeper {
+ public:
+  Worker(Engine& engine, Clock& clock, Gate& gate, const ServiceState& state,
+         std::shared_ptr<const Settings> settings);
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+  ~Worker();
+
+  // Before Start.
+  void Add(const Entrance& entrance, ListeningSocket socket);
+
+  // --- From the thread that made it. ---
+  void Start();
+  void Apply(std::shared_ptr<const Settings> settings);
+  // Takes in no more connections and ends those there are, each as soon as it is quiet; at
+  // `deadline` in any case.
+  void Drain(Duration deadline);
+  // Waits until it has drained.
+  void Join();
+
+  // By its entrance, in the order in which they were added. From any thread.
+  const ListenerMetrics& metrics(std::size_t entrance) const noexcept {
+    return doorways_[entrance]->metrics;
+  }
+
+  void Remove(std::uint64_t id) noexcept override;
+  Connection* Find(std::uint64_t id) noexcept override;
+
+ private:
+  struct Doorway {
+    Doorway(Desk& desk, Entrance its_entrance)
+        : entrance(std::move(its_entrance)),
+          door{.desk = desk, .access = entrance.access, .metrics = metrics} {}
+    Entrance entrance;
+    ListenerMetrics metrics{};
+    Door door;
+    std::unique_ptr<Acceptor> acceptor{};
+  };
+
+  void Receive(Doorway& doorway, std::unique_ptr<Stream> stream);
+  void Sweep();
+  void BeginDrain(Duration deadline);
+
+  Gate& gate_;
+  AsioLoop loop_;
+  Desk desk_;
+  std::vector<std::unique_ptr<Doorway>> doorways_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Connection>> connections_;
+  std::vector<std::uint64_t> looked_at_;  // Kept for its memory.
+  std::uint64_t last_id_ = 0;
+  bool draining_ = false;
+  SteadyTime drain_deadline_{};
+  std::unique_ptr<Timer> sweep_;
+  std::thread thread_;
+};
+
+}  // namespace weir
