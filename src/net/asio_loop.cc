@@ -123,17 +123,18 @@ class AsioLoop::State::AsioStream final : public Stream {
 
   std::string_view peer() const noexcept override { return peer_; }
 
-  void Connect(const asio::generic::stream_protocol::endpoint& to,
-               std::function<void(Result<void>)> connected) {
+  using Connected = std::function<void(Result<void>)>;
+  void Connect(const asio::generic::stream_protocol::endpoint& to, Connected connected) {
     core_->socket.async_connect(
         to, [core = core_, connected = std::move(connected)](const error_code& error) {
-          core->state.BeginTurn();
-          if (core->ended) return;
-          if (error)
-            return connected(std::unexpected(Error{ErrorCode::kInternal, error.message()}));
-          SendAtOnce(core->socket.native_handle());
-          connected({});
+          core->Conclude(error, connected);
         });
+  }
+  // The attempt fails in a later turn, as it would have if it had been made.
+  void Fail(const error_code& error, Connected connected) {
+    asio::post(core_->state.context, [core = core_, error, connected = std::move(connected)] {
+      core->Conclude(error, connected);
+    });
   }
 
  private:

@@ -1,0 +1,303 @@
+#include "frontend/connection.h"
+
+#include <charconv>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "net/loop_under_test.h"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Requests are lines. "wait N" waits up to so many milliseconds for the policy's only rule, "big"
+// is answered by 100 bytes, "bye" ends the connection, all others are sent back.
+class LineProtocol final : public Protocol {
+ public:
+  explicit LineProtocol(Exchange& exchange) : exchange_(exchange) {}
+
+  Progress OnInput(std::span<char> input) noexcept override {
+    Progress progress;
+    std::string_view left(input.data(), input.size());
+    while (!exchange_.replies().IsFull() && !exchange_.replies().closing()) {
+      const std::size_t end = left.find('\n');
+      if (end == std::string_view::npos) break;
+      Answer(left.substr(0, end));
+      left.remove_prefix(end + 1);
+    }
+    progress.used = input.size() - left.size();
+    return progress;
+  }
+  void OnWaited(Replies::Ticket ticket, std::uint64_t tag, const weir::Answer& answer,
+                std::span<const RuleDecision>) noexcept override {
+    exchange_.replies().Fill(
+        ticket, (answer.decision.allowed ? "ok " : "no ") + std::to_string(tag) + "\n");
+  }
+  void OnTimeout() noexcept override { exchange_.replies().next().Append("too slow\n"); }
+
+ private:
+  void Answer(std::string_view line) {
+    constexpr std::string_view kWait = "wait ";
+    if (line.starts_with(kWait)) {
+      std::uint64_t ms = 0;
+      std::from_chars(line.data() + kWait.size(), line.data() + line.size(), ms);
+      exchange_.CheckWaiting({}, {}, std::chrono::milliseconds(ms), ms);
+    } else if (line == "big") {
+      exchange_.replies().next().Append(std::string(100, 'b'));
+    } else {
+      exchange_.replies().next().Append(std::string(line) + "\n");
+      if (line == "bye") exchange_.replies().CloseWhenSent();
+    }
+  }
+
+  Exchange& exchange_;
+};
+
+class NoState final : public ServiceState {
+ public:
+  Readiness readiness() const noexcept override { return Readiness::kReady; }
+  std::string MetricsText() const override { return {}; }
+};
+
+class ConnectionTest : public testing::Test, public ConnectionKeeper {
+ protected:
+  void SetUp() override { Connect(); }
+
+  void Connect() {
+    ASSERT_FALSE(gate_.Enter("192.0.2.1"));
+    connection_ = std::make_unique<Connection>(
+        Connection::Surroundings{.keeper = *this, .gate = gate_, .door = door_}, 7,
+        std::make_unique<StreamUnderTest>(far_),
+        [](Exchange& exchange) -> std::unique_ptr<Protocol> {
+          return std::make_unique<LineProtocol>(exchange);
+        });
+    connection_->Start();
+  }
+  void Remove(std::uint64_t) noexcept override { connection_.reset(); }
+  Connection* Find(std::uint64_t id) noexcept override {
+    return id == 7 ? connection_.get() : nullptr;
+  }
+
+  static Engine MakeEngine(Clock& clock) {
+    PolicySpec spec;
+    spec.rules.push_back({.name = "queue",
+                          .limit = "10/s burst 100",
+                          .algorithm = Algorithm::kLeakyBucket,
+                          .queue = true});
+    return std::move(*Engine::Make(*Policy::Make(spec).policy, {.clock = &clock}));
+  }
+  static std::shared_ptr<const Settings> Small() {
+    PolicySpec spec;
+    spec.limits.output = 1000;
+    spec.limits.pipeline = 3;
+    spec.limits.buffers = 1 << 20;
+    return Settings::Of(spec);
+  }
+  std::uint64_t Refused(Refusal why) const {
+    return metrics_.refused[static_cast<std::size_t>(why)].Value();
+  }
+  // Until all that waited have been answered.
+  void LetWaitsEnd(std::size_t waits) {
+    for (std::size_t i = 0; i < waits * 2 && engine_.Stats().store.waiters > 0; ++i) {
+      while (loop_.clock.Waiting() == 0) std::this_thread::yield();
+      loop_.Advance(100ms);
+      while (engine_.Stats().store.waiters > 0 && loop_.clock.Waiting() == 0) {
+        std::this_thread::yield();
+      }
+    }
+    while (!connection_ || connection_->replies().held() > 0) {
+      loop_.Turn();
+      if (!connection_) break;
+    }
+  }
+
+  LoopUnderTest loop_;
+  Engine engine_ = MakeEngine(loop_.clock);
+  NoState state_;
+  Desk desk_{.engine = engine_, .loop = loop_, .state = state_, .settings = Small()};
+  ListenerMetrics metrics_{};
+  Door door_{.desk = desk_, .access = {}, .metrics = metrics_};
+  Gate gate_{desk_.settings->limits};
+  FarEnd far_;
+  std::unique_ptr<Connection> connection_;
+};
+
+TEST_F(ConnectionTest, AnswersRequestsThatComeTogetherOrInPieces) {
+  far_.Send("one\ntwo\nthr");
+  EXPECT_EQ(far_.Take(), "one\ntwo\n");
+  far_.Send("ee\n");
+  EXPECT_EQ(far_.Take(), "three\n");
+}
+
+TEST_F(ConnectionTest, ReadsARequestOfAnySize) {
+  const std::string line(200'000, 'x');
+  far_.Send(line + "\n");
+  far_.Open(1 << 20);
+  EXPECT_EQ(far_.Take(), line + "\n");
+}
+
+TEST_F(ConnectionTest, EndsWhenItsPeerIsDoneAndAllWasSent) {
+  far_.window = 2;
+  far_.Send("one\n");
+  far_.FinishSending();
+  EXPECT_FALSE(far_.closed);
+  far_.Open(100);
+  EXPECT_EQ(far_.Take(), "one\n");
+  EXPECT_TRUE(far_.closed);
+  EXPECT_EQ(gate_.connections(), 0U);
+  EXPECT_EQ(gate_.buffered(), 0U);
+  EXPECT_EQ(metrics_.connections.Value(), 0U);
+}
+
+TEST_F(ConnectionTest, SendsTheLastReplyBeforeItClosesAndLingers) {
+  far_.Send("bye\nnot this\n");
+  EXPECT_EQ(far_.Take(), "bye\n");
+  EXPECT_TRUE(far_.finished);
+  EXPECT_FALSE(far_.closed);
+  far_.Send("nor this\n");
+  EXPECT_EQ(far_.Take(), "");
+  far_.FinishSending();
+  EXPECT_TRUE(far_.closed);
+}
+
+TEST_F(ConnectionTest, DoesNotLingerForLong) {
+  far_.Send("bye\n");
+  loop_.clock.Advance(1100ms);
+  far_.Send("still here\n");
+  connection_->CheckDeadlines(loop_.now().steady);
+  EXPECT_TRUE(far_.closed);
+}
+
+TEST_F(ConnectionTest, IsNotReadWhileItDoesNotTakeItsReplies) {
+  far_.window = 0;
+  std::string requests;
+  for (int i = 0; i < 100; ++i) requests += "big\n";
+  far_.Send(requests);
+  EXPECT_EQ(Refused(Refusal::kOutput), 1U);
+  EXPECT_TRUE(far_.room.empty()) << "reads on";
+  EXPECT_LT(connection_->replies().ready().size(), 1200U);
+  far_.Open(1 << 20);
+  EXPECT_EQ(far_.Take().size(), 10'000U);
+  EXPECT_FALSE(far_.room.empty());
+}
+
+TEST_F(ConnectionTest, EndsWhenRepliesAreNotTakenInTime) {
+  far_.window = 1;
+  far_.Send("one\n");
+  loop_.clock.Advance(9s);
+  connection_->CheckDeadlines(loop_.now().steady);
+  EXPECT_FALSE(far_.closed);
+  far_.Open(1);  // Slow, but alive.
+  loop_.clock.Advance(9s);
+  connection_->CheckDeadlines(loop_.now().steady);
+  EXPECT_FALSE(far_.closed);
+  loop_.clock.Advance(2s);
+  connection_->CheckDeadlines(loop_.now().steady);
+  EXPECT_TRUE(far_.closed);
+  EXPECT_EQ(Refused(Refusal::kWriteTimeout), 1U);
+}
+
+TEST_F(ConnectionTest, EndsWhenARequestIsNotCompletedInTimeHoweverManyBytesCome) {
+  far_.Send("s");
+  for (int second = 0; second < 10; ++second) {
+    loop_.clock.Advance(1s);
+    connection_->CheckDeadlines(loop_.now().steady);
+    ASSERT_FALSE(far_.finished);
+    far_.Send("l");
+  }
+  loop_.clock.Advance(1s);
+  connection_->CheckDeadlines(loop_.now().steady);
+  EXPECT_EQ(far_.Take(), "too slow\n");
+  EXPECT_TRUE(far_.finished);
+  EXPECT_EQ(Refused(Refusal::kHeaderTimeout), 1U);
+}
+
+TEST_F(ConnectionTest, EndsWhenItIsIdleForTooLong) {
+  far_.Send("one\n");
+  loop_.clock.Advance(299s);
+  connection_->CheckDeadlines(loop_.now().steady);
+  EXPECT_FALSE(far_.finished);
+  loop_.clock.Advance(2s);
+  connection_->CheckDeadlines(loop_.now().steady);
+  EXPECT_TRUE(far_.finished);
+  EXPECT_EQ(Refused(Refusal::kIdleTimeout), 1U);
+}
+
+TEST_F(ConnectionTest, HoldsRepliesBackBehindOneThatWaits) {
+  far_.Send("wait 1000\nwait 1001\nafter\n");
+  loop_.Turn();  // The first need not wait.
+  EXPECT_EQ(far_.Take(), "ok 1000\n");
+  LetWaitsEnd(1);
+  EXPECT_EQ(far_.Take(), "ok 1001\nafter\n");
+}
+
+TEST_F(ConnectionTest, IsNotReadWhileAsManyWaitAsMay) {
+  far_.Send("wait 1000\nwait 1000\nwait 1000\nwait 1000\nlast\n");
+  EXPECT_EQ(Refused(Refusal::kPipeline), 1U);
+  EXPECT_EQ(connection_->replies().held(), 3U);
+  LetWaitsEnd(3);
+  LetWaitsEnd(3);
+  EXPECT_EQ(far_.Take(), "ok 1000\nok 1000\nok 1000\nok 1000\nlast\n");
+}
+
+TEST_F(ConnectionTest, GivesItsPlacesUpWhenItsPeerHangsUpWhileWaiting) {
+  far_.Send("wait 1000\nwait 1000\n");
+  EXPECT_EQ(engine_.Stats().store.waiters, 1U);
+  far_.FinishSending();
+  EXPECT_TRUE(far_.closed);
+  EXPECT_EQ(engine_.Stats().store.waiters, 0U);
+  loop_.Turn();  // The first answer finds nobody.
+}
+
+TEST_F(ConnectionTest, EndsWhenAllConnectionsTogetherHoldTooMuch) {
+  EXPECT_FALSE(gate_.AddBuffered(1 << 20));
+  far_.Send(std::string(100'000, 'x'));
+  EXPECT_TRUE(far_.closed);
+  EXPECT_EQ(Refused(Refusal::kBuffers), 1U);
+  EXPECT_EQ(gate_.buffered(), std::size_t{1} << 20);
+}
+
+TEST_F(ConnectionTest, GivesBackMemoryOnceItIsNotNeeded) {
+  far_.Send(std::string(60'000, 'x') + "\n");
+  far_.Open(1 << 20);
+  const std::size_t much = gate_.buffered();
+  for (int i = 0; i < 100; ++i) far_.Send("one\n");
+  EXPECT_LT(gate_.buffered(), much / 4);
+}
+
+TEST_F(ConnectionTest, DrainsOnceItIsQuiet) {
+  far_.Send("one\n");
+  connection_->Drain(loop_.now().steady);
+  loop_.clock.Advance(80ms);
+  connection_->CheckDeadlines(loop_.now().steady);
+  EXPECT_FALSE(far_.finished);
+  far_.Send("two\n");  // Still served.
+  loop_.clock.Advance(80ms);
+  connection_->CheckDeadlines(loop_.now().steady);
+  EXPECT_FALSE(far_.finished);
+  loop_.clock.Advance(80ms);
+  connection_->CheckDeadlines(loop_.now().steady);
+  EXPECT_TRUE(far_.finished);
+  EXPECT_EQ(far_.Take(), "one\ntwo\n");
+}
+
+TEST_F(ConnectionTest, AnswersWhatItHasTakenUpWhenTheDrainEnds) {
+  far_.window = 2;
+  far_.Send("one\ntwo\n");
+  connection_->EndDrain();
+  EXPECT_FALSE(far_.finished);
+  far_.Open(100);
+  EXPECT_EQ(far_.Take(), "one\ntwo\n");
+  EXPECT_TRUE(far_.finished);
+}
+
+TEST_F(ConnectionTest, EndsAtOnceWhenItIsBroken) {
+  far_.broken = true;
+  far_.Send("one\n");
+  EXPECT_TRUE(far_.closed);
+}
+
+}  // namespace
+}  // namespace weir

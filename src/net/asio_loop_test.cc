@@ -1,0 +1,221 @@
+// threads
+#include "net/asio_loop.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+namespace weir {
+namespace {
+
+// One end of a connection: keeps what it reads, and may answer.
+class Peer final : public StreamHandler {
+ public:
+  explicit Peer(std::function<void(Peer&)> on_change = {}) : on_change_(std::move(on_change)) {}
+
+  void Take(std::unique_ptr<Stream> its_stream) {
+    stream = std::move(its_stream);
+    stream->SetHandler(*this);
+    stream->Read(room_);
+  }
+  void OnRead(std::size_t count) noexcept override {
+    if (count == 0) ended = true;
+    text.append(room_.data(), count);
+    if (!ended) stream->Read(room_);
+    if (on_change_) on_change_(*this);
+  }
+  void OnWritable() noexcept override {
+    writable = true;
+    if (on_change_) on_change_(*this);
+  }
+  void OnBroken() noexcept override {
+    ended = true;
+    if (on_change_) on_change_(*this);
+  }
+
+  std::unique_ptr<Stream> stream;
+  std::string text;
+  bool ended = false;
+  bool writable = false;
+
+ private:
+  std::function<void(Peer&)> on_change_;
+  std::array<char, 64> room_{};
+};
+
+ListeningSocket OnLoopback() {
+  return std::move(*ListeningSocket::Open(*Endpoint::Parse("127.0.0.1:0")));
+}
+
+TEST(AsioLoop, CarriesBytesBothWaysAndTheEnd) {
+  AsioLoop loop(SystemClock::Shared());
+  Peer server([](Peer& self) {
+    if (self.text == "ping") std::ignore = self.stream->Write("pong");
+  });
+  Peer client([&](Peer& self) {
+    if (self.text == "pong") loop.Stop();
+  });
+  ListeningSocket socket = OnLoopback();
+  const Endpoint endpoint = socket.endpoint();
+  const auto acceptor =
+      loop.Accept(std::move(socket), [&](std::unique_ptr<Stream> s) { server.Take(std::move(s)); });
+  std::unique_ptr<Stream> connecting = loop.Connect(endpoint, [&](const Result<void>& done) {
+    ASSERT_TRUE(done);
+    client.Take(std::move(connecting));
+    EXPECT_EQ(client.stream->Write("ping"), 4U);
+  });
+  loop.Run();
+  EXPECT_EQ(server.text, "ping");
+  EXPECT_EQ(server.stream->peer(), "127.0.0.1");
+}
+
+TEST(AsioLoop, TellsOfTheEndOfAStream) {
+  AsioLoop loop(SystemClock::Shared());
+  Peer server([&](Peer& self) {
+    if (self.ended) loop.Stop();
+  });
+  ListeningSocket socket = OnLoopback();
+  const Endpoint endpoint = socket.endpoint();
+  const auto acceptor =
+      loop.Accept(std::move(socket), [&](std::unique_ptr<Stream> s) { server.Take(std::move(s)); });
+  std::unique_ptr<Stream> stream = loop.Connect(endpoint, [&](const Result<void>&) {
+    std::ignore = stream->Write("last words");
+    stream->FinishWriting();
+  });
+  loop.Run();
+  EXPECT_EQ(server.text, "last words");
+}
+
+TEST(AsioLoop, SaysWhenMoreCanBeWritten) {
+  AsioLoop loop(SystemClock::Shared());
+  Peer reader;
+  std::unique_ptr<Stream> held;
+  Peer writer([&](Peer& self) {
+    if (self.writable) loop.Stop();
+  });
+  ListeningSocket socket = OnLoopback();
+  const Endpoint endpoint = socket.endpoint();
+  const auto acceptor = loop.Accept(std::move(socket), [&](std::unique_ptr<Stream> s) {
+    writer.Take(std::move(s));
+    const std::string much(1 << 20, 'x');
+    while (writer.stream->Write(much).value_or(0) > 0) {
+    }
+    writer.stream->AwaitWritable();
+    reader.Take(std::move(held));  // Only now does anybody read.
+  });
+  held = loop.Connect(endpoint, [](const Result<void>&) {});
+  loop.Run();
+  EXPECT_TRUE(writer.writable);
+  EXPECT_GT(reader.text.size(), 0U);
+}
+
+TEST(AsioLoop, SaysThatNobodyListens) {
+  AsioLoop loop(SystemClock::Shared());
+  const Endpoint endpoint = OnLoopback().endpoint();  // Closed again.
+  bool failed = false;
+  const auto stream = loop.Connect(endpoint, [&](const Result<void>& done) {
+    failed = !done;
+    loop.Stop();
+  });
+  loop.Run();
+  EXPECT_TRUE(failed);
+}
+
+TEST(AsioLoop, ForgetsAnAttemptThatWasEnded) {
+  AsioLoop loop(SystemClock::Shared());
+  const Endpoint endpoint = OnLoopback().endpoint();
+  auto stream = loop.Connect(endpoint, [](const Result<void>&) { FAIL(); });
+  stream.reset();
+  loop.Post([&] { loop.Post([&] { loop.Stop(); }); });
+  loop.Run();
+}
+
+TEST(AsioLoop, RunsTimersInTheirOrderAndNotThoseStopped) {
+  AsioLoop loop(SystemClock::Shared());
+  std::string order;
+  const auto late = loop.MakeTimer([&] {
+    order += 'b';
+    loop.Stop();
+  });
+  const auto early = loop.MakeTimer([&] { order += 'a'; });
+  const auto stopped = loop.MakeTimer([&] { order += 'x'; });
+  late->Start(std::chrono::milliseconds(30));
+  early->Start(std::chrono::hours(1));
+  early->Start(std::chrono::milliseconds(10));  // The start before is forgotten.
+  stopped->Start(std::chrono::milliseconds(1));
+  stopped->Stop();
+  loop.Run();
+  EXPECT_EQ(order, "ab");
+}
+
+TEST(AsioLoop, HasOneTimeForATurnAndAnotherForTheNext) {
+  AsioLoop loop(SystemClock::Shared());
+  Now first{};
+  loop.Post([&] {
+    first = loop.now();
+    while (loop.ReadClock().steady == first.steady) {
+    }
+    EXPECT_EQ(loop.now().steady, first.steady);
+    loop.Post([&] {
+      EXPECT_GT(loop.now().steady, first.steady);
+      loop.Stop();
+    });
+  });
+  loop.Run();
+}
+
+TEST(AsioLoop, TakesTasksFromOtherThreads) {
+  AsioLoop loop(SystemClock::Shared());
+  int done = 0;
+  std::thread other([&] {
+    for (int i = 0; i < 1000; ++i) {
+      loop.Post([&] {
+        if (++done == 1000) loop.Stop();
+      });
+    }
+  });
+  loop.Run();
+  other.join();
+  EXPECT_EQ(done, 1000);
+}
+
+TEST(ListeningSocket, IsRefusedWhereSomebodyListens) {
+  const ListeningSocket first = OnLoopback();
+  const Result<ListeningSocket> second = ListeningSocket::Open(first.endpoint());
+  ASSERT_FALSE(second);
+  EXPECT_NE(second.error().message.find("in use"), std::string::npos);
+  EXPECT_TRUE(first.Another());  // But the same service may have several.
+}
+
+TEST(ListeningSocket, KnowsWhetherItIsOnLoopback) {
+  EXPECT_TRUE(OnLoopback().is_loopback());
+  const auto everywhere = ListeningSocket::Open(*Endpoint::Parse("0.0.0.0:0"));
+  ASSERT_TRUE(everywhere);
+  EXPECT_FALSE(everywhere->is_loopback());
+}
+
+TEST(ListeningSocket, ReplacesAnAbandonedUnixSocketOnly) {
+  const std::string path = testing::TempDir() + "weir-" + std::to_string(getpid()) + ".sock";
+  const Endpoint endpoint{.path = path};
+  {
+    const auto first = ListeningSocket::Open(endpoint);
+    ASSERT_TRUE(first) << first.error().message;
+    EXPECT_FALSE(ListeningSocket::Open(endpoint)) << "somebody listens there";
+    EXPECT_TRUE(first->Another());
+    EXPECT_EQ(access(path.c_str(), F_OK), 0);
+    // As after a crash: the socket stays, its owner is gone.
+    EXPECT_EQ(rename(path.c_str(), (path + ".kept").c_str()), 0);
+  }
+  EXPECT_EQ(rename((path + ".kept").c_str(), path.c_str()), 0);
+  {
+    EXPECT_TRUE(ListeningSocket::Open(endpoint));
+  }
+  EXPECT_NE(access(path.c_str(), F_OK), 0) << "removed at the end";
+}
+
+}  // namespace
+}  // namespace weir
