@@ -1,6 +1,7 @@
 #include <weir/engine.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/inline_vector.h"
@@ -11,10 +12,6 @@
 
 namespace weir {
 namespace {
-
-std::int64_t NearestCost(std::int64_t cost) noexcept {
-  return std::clamp<std::int64_t>(cost, 0, kMaxCount);
-}
 
 Verb VerbOf(LimitRequest::Verb verb) noexcept {
   switch (verb) {
@@ -27,29 +24,6 @@ Verb VerbOf(LimitRequest::Verb verb) noexcept {
   }
 }
 
-Answer AnswerWithoutCounting(Call::Course course, std::int64_t cost) noexcept {
-  Decision decision{.cost = cost};
-  switch (course) {
-    case Call::Course::kAllowList:
-      decision.allowed = true;
-      decision.reason = Reason::kAllowList;
-      break;
-    case Call::Course::kDenyList:
-      decision.reason = Reason::kDenyList;
-      decision.retry_after = kNever;
-      break;
-    case Call::Course::kTooMany:
-      decision.reason = Reason::kOverload;
-      decision.retry_after = kNever;
-      break;
-    default:
-      decision.allowed = true;
-      decision.reason = Reason::kNoRule;
-      break;
-  }
-  return {.decision = decision};
-}
-
 }  // namespace
 
 Engine::State::State(const Policy& policy, const EngineOptions& options)
@@ -60,14 +34,19 @@ Engine::State::State(const Policy& policy, const EngineOptions& options)
       // No rule's name holds a colon.
       limits_scope(Mix(store.Hash("limits:"))),
       notices(options.on_notice),
-      versions(NextVersion(policy, nullptr).version) {}
+      top_denied(clock.Read().steady),
+      versions(NextVersion(policy, nullptr).version),
+      waiting(clock, options.max_waiters) {}
 
 Engine::State::Next Engine::State::NextVersion(const Policy& policy, const PolicyVersion* before) {
   Next next;
-  next.version =
-      MakeVersion(policy, before,
-                  {.store = store, .texts = texts, .last_limits = last_limits, .now = clock.Read()},
-                  next.change);
+  next.version = MakeVersion(policy, before,
+                             {.store = store,
+                              .texts = texts,
+                              .counters = counters,
+                              .last_limits = last_limits,
+                              .now = clock.Read()},
+                             next.change);
   IdentityOptions options;
   options.warn = [this](std::string_view text) {
     if (notices.IsFirst(Notices::Kind::kForwardingIgnored)) notices.Tell(text);
@@ -95,15 +74,82 @@ Result<Engine> Engine::Make(const Policy& policy, const EngineOptions& options) 
   return Engine(std::make_unique<State>(policy, options));
 }
 
+Answer Engine::State::AnswerWithoutCounting(Call::Course course, std::int64_t cost) noexcept {
+  Decision decision{.cost = cost};
+  switch (course) {
+    case Call::Course::kAllowList:
+      decision.allowed = true;
+      decision.reason = Reason::kAllowList;
+      break;
+    case Call::Course::kDenyList:
+      decision.reason = Reason::kDenyList;
+      decision.retry_after = kNever;
+      break;
+    case Call::Course::kTooMany:
+      decision.reason = Reason::kOverload;
+      decision.retry_after = kNever;
+      break;
+    default:
+      decision.allowed = true;
+      decision.reason = Reason::kNoRule;
+      break;
+  }
+  return {.decision = decision};
+}
+
+Call::Course Engine::State::Prepare(Call& call, Verb verb, std::int64_t cost) noexcept {
+  const Call::Course course = call.Prepare(verb, cost);
+  if (call.has_unknown_tier()) NoteUnknownTier(call.stated_tier());
+  if (course == Call::Course::kTooMany) NoteTooMany();
+  return course;
+}
+
+void Engine::State::CountDenials(Call& call, const PolicyVersion& version, Now now) noexcept {
+  call.CountDenials(
+      [&](const Call::Denial& denial) { return CountDenial(version, denial, store, now); });
+}
+
+void Engine::State::NoteOutcome(const Call& call, Now now) noexcept {
+  const RuleCounters::Cell cell = counters.OfThisThread();
+  call.ForEachRule([&](const RuleInForce& rule, const Charge& charge, const Decision& decision) {
+    if (decision.allowed) [[likely]] {
+      cell.Add(rule.counter_row, RuleCounters::Outcome::kAllowed);
+    } else if (charge.shadow) {
+      cell.Add(rule.counter_row, RuleCounters::Outcome::kShadowDenied);
+    } else {
+      cell.Add(rule.counter_row, RuleCounters::Outcome::kDenied);
+      top_denied.Add({.hash = charge.hash, .rule = rule.name, .key = charge.key}, now.steady);
+    }
+  });
+}
+
+void Engine::State::NoteOutcome(Call::Course course) noexcept {
+  const RuleCounters::Cell cell = counters.OfThisThread();
+  switch (course) {
+    case Call::Course::kAllowList:
+      cell.Add(RuleCounters::Unruled::kAllowList);
+      break;
+    case Call::Course::kDenyList:
+      cell.Add(RuleCounters::Unruled::kDenyList);
+      break;
+    case Call::Course::kNoRule:
+      cell.Add(RuleCounters::Unruled::kNoRule);
+      break;
+    default:
+      break;
+  }
+}
+
 Answer Engine::State::DoUnder(const PolicyVersion& version, const Request& request, const Ask& ask,
                               const Deed& deed, std::span<RuleDecision> each) noexcept {
   const Now now = When(ask);
   const std::int64_t cost = NearestCost(ask.cost);
   Call call(version, store, request);
-  const Call::Course course = call.Prepare(deed.verb, cost);
-  if (call.has_unknown_tier()) NoteUnknownTier(request.tier);
-  if (course == Call::Course::kTooMany) NoteTooMany();
-  if (course != Call::Course::kCharges) return AnswerWithoutCounting(course, cost);
+  const Call::Course course = Prepare(call, deed.verb, cost);
+  if (course != Call::Course::kCharges) {
+    if (deed.verb == Verb::kCheck) NoteOutcome(course);
+    return AnswerWithoutCounting(course, cost);
+  }
   Group& group = call.group();
   group.action = deed.action;
   group.ttl = deed.ttl;
@@ -111,8 +157,13 @@ Answer Engine::State::DoUnder(const PolicyVersion& version, const Request& reque
   call.TakeUpBans();
   if (deed.verb == Verb::kCheck && !group.decision.allowed) {
     // The request that leads to a ban is told of it: there is no use in coming back earlier.
-    call.CountDenials(
-        [&](const Call::Denial& denial) { return CountDenial(version, denial, store, now); });
+    CountDenials(call, version, now);
+  }
+  if (deed.verb == Verb::kCheck) NoteOutcome(call, now);
+  if (deed.verb == Verb::kRefund || deed.verb == Verb::kReset) {
+    KeyHashes given_back;
+    call.ListKeys(given_back);
+    waiting.Nudge(given_back.span());
   }
   return call.Conclude(each);
 }
@@ -188,13 +239,16 @@ Answer Engine::Reserve(const Request& request, const Ask& ask, Duration ttl) {
 
 Result<Decision> Engine::State::Settle(Action action, ReservationId reservation,
                                        std::int64_t cost) {
+  std::array<std::uint64_t, kMaxGroupCharges> settled;
   const auto version = versions.Read();
   Group group{.action = action,
               .in_force = version->in_force,
               .reservation = reservation,
-              .cost = NearestCost(cost)};
+              .cost = NearestCost(cost),
+              .settled = settled};
   SubmitOne(store, group, clock.Read());
   if (group.error) return std::unexpected(*group.error);
+  waiting.Nudge(std::span(settled).first(group.settled_count));
   return group.decision;
 }
 
@@ -209,6 +263,7 @@ PolicyChange Engine::Apply(const Policy& policy) {
   const std::scoped_lock lock(state_->change);
   auto [version, change] = state_->NextVersion(policy, &state_->versions.Current());
   state_->versions.Replace(std::move(version));
+  state_->waiting.NudgeAll();
   for (const std::string& rule : change.started_anew) {
     state_->notices.Tell("the rule " + Quoted(rule) +
                          " counts in another way now, so all of its keys start anew");
@@ -217,6 +272,12 @@ PolicyChange Engine::Apply(const Policy& policy) {
 }
 
 Policy Engine::policy() const { return state_->versions.Read()->policy; }
+
+std::vector<RuleCount> Engine::RuleCounts() const { return state_->counters.Read(); }
+
+std::vector<DeniedKey> Engine::TopDenied(std::size_t most) const {
+  return state_->top_denied.Read(most, state_->clock.Read().steady);
+}
 
 bool Engine::HasRule(std::string_view name) const {
   return std::ranges::binary_search(state_->versions.Read()->names, name);
@@ -230,6 +291,7 @@ EngineStats Engine::Stats() const {
                     .evicted_denied = stats.evicted_denied,
                     .growths = stats.growths,
                     .reservations = stats.reservations,
+                    .waiters = state_->waiting.size(),
                     .shadow_denied = stats.shadow_denied},
           .version = state_->versions.Read()->number};
 }
