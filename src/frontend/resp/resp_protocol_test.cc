@@ -98,10 +98,9 @@ TEST(WeirCheck, NamesTheFieldThatIsWrong) {
   EXPECT_THAT(resp.Ask("WEIR.CHECK * usr ann"),
               StartsWith("-ERR \"usr\": no such attribute; there are ip user"));
   EXPECT_THAT(resp.Ask("WEIR.CHECK * header. ann"), StartsWith("-ERR \"header.\": a name"));
-  for (const char* bad : {"x", "-1", "1.5", "", "1000000000000001", "99999999999999999999"}) {
-    EXPECT_THAT(resp.Ask("WEIR.CHECK * @cost " + std::string(bad == std::string("") ? "''" : bad)),
-                StartsWith("-ERR @cost: "))
-        << bad;
+  for (const std::string bad :
+       {"x", "-1", "1.5", "+1", "1000000000000001", "99999999999999999999"}) {
+    EXPECT_THAT(resp.Ask("WEIR.CHECK * @cost " + bad), StartsWith("-ERR @cost: ")) << bad;
   }
   EXPECT_THAT(resp.Ask("WEIR.CHECK * @wait_ms 3600001"),
               HasSubstr("@wait_ms: \"3600001\" is not allowed; write 0 to 3600000"));
@@ -109,7 +108,7 @@ TEST(WeirCheck, NamesTheFieldThatIsWrong) {
   EXPECT_THAT(resp.Ask("WEIR.CHECK * @ttl_ms 5"),
               HasSubstr("\"@ttl_ms\": no such option; there is @cost @wait_ms"));
   EXPECT_EQ(resp.Ask("WEIR.CHECK"), "-ERR wrong number of arguments for 'weir.check' command");
-  EXPECT_EQ(CountOf(resp, "ERR"), 17U);
+  EXPECT_EQ(CountOf(resp, "ERR"), 16U);
 }
 
 TEST(WeirCheck, SaysNothingOfTheValuesOfAttributes) {
