@@ -7,10 +7,11 @@
 #
 # core: checks in memory, embedded, against other tables and limiters
 # policy: requests under policies of many rules, and the loading of those
+# service: requests over RESP and HTTP, against redis-server and nginx
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
-suites=(core policy)
+suites=(core policy service)
 
 usage() {
   echo "usage: ./bench.sh SUITE [--json FILE] [--markdown]" >&2
@@ -49,11 +50,13 @@ fi
 cd "$root"
 jobs=${WEIR_JOBS:-$(nproc)}
 packages=(tools/packages.txt)
-# The others have no peers.
-[[ $suite == core ]] && packages+=(tools/packages-bench.txt)
+# Its peers, if it has any.
+[[ -f tools/packages-bench-$suite.txt ]] && packages+=("tools/packages-bench-$suite.txt")
 tools/setup.sh "${packages[@]}"
+targets=("bench_$suite")
+[[ $suite == service ]] && targets+=(weir_program)
 cmake --preset release >/dev/null
-cmake --build --preset release --parallel "$jobs" --target "bench_$suite"
+cmake --build --preset release --parallel "$jobs" --target "${targets[@]}"
 
 # Peers written in Rust are crates of their own under bench/. --locked: a benchmark whose peer
 # changes between two runs compares nothing.

@@ -10,6 +10,8 @@ class Figure:
 
     Lower values are better, and `ratio` is how many times better than the reference the value
     is. `target` is the least the ratio should be; with `ceiling` it is the most the value may be.
+    Where runs were made in pairs, `paired_ratio` is the median of their ratios and counts instead
+    of the ratio of the medians.
     """
 
     name: str
@@ -18,9 +20,12 @@ class Figure:
     reference: float | None = None
     target: float | None = None
     ceiling: bool = False
+    paired_ratio: float | None = None
 
     @property
     def ratio(self):
+        if self.paired_ratio is not None:
+            return self.paired_ratio
         return None if self.reference is None else self.reference / self.value
 
     @property

@@ -18,9 +18,10 @@ import time
 import core_suite
 import policy_suite
 import report
+import service_suite
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SUITES = {"core": core_suite, "policy": policy_suite}
+SUITES = {"core": core_suite, "policy": policy_suite, "service": service_suite}
 
 
 def main():

@@ -14,9 +14,12 @@
 
 namespace weir {
 
-// For one thread. What it returns stays good until the next call.
+// For one thread.
 class LimitCache {
  public:
+  // What is found stays good for so many further calls, so that requests can be gathered.
+  static constexpr std::size_t kGoodFor = 64;
+
   LimitCache();
   LimitCache(const LimitCache&) = delete;
   LimitCache& operator=(const LimitCache&) = delete;
@@ -38,8 +41,10 @@ class LimitCache {
   static constexpr std::size_t kPlaces = 256;  // Of each kind; one that is taken is replaced.
   struct Texts;
   struct Buckets;
+  class Replaced;
   std::unique_ptr<Texts> texts_;
   std::unique_ptr<Buckets> buckets_;
+  std::unique_ptr<Replaced> replaced_;
 };
 
 }  // namespace weir

@@ -1,6 +1,7 @@
 #include "server/command_line.h"
 
 #include <array>
+#include <map>
 #include <optional>
 #include <string_view>
 
@@ -97,6 +98,11 @@ class CommandLine {
         ->add_option("--threads", serve_options_.threads,
                      "How many threads serve; one for each core if not given")
         ->check(CLI::Range(1, 1024));
+    const std::map<std::string, Log::Format> formats = {{"text", Log::Format::kText},
+                                                        {"json", Log::Format::kJson}};
+    serve_->add_option("--log", serve_options_.log, "How the log is written: text or json")
+        ->transform(CLI::CheckedTransformer(formats))
+        ->option_text("FORMAT");
     serve_->add_flag("--force-reload", serve_options_.force_reload,
                      "Take changes of the policy that look like accidents");
   }

@@ -37,7 +37,7 @@ void RunUntilStopped(const Signals& signals, PolicyWatcher& watcher, const Log& 
 
 int RunServe(const ServeOptions& options, const Console& console) {
   const Signals signals;
-  const Log log;
+  const Log log(options.log);
   const PolicyReport report = Policy::Load(options.policy_file);
   if (!report.policy) {
     PrintProblems(report.problems, console.err);
@@ -69,10 +69,13 @@ int RunServe(const ServeOptions& options, const Console& console) {
     console.err << options.policy_file << ": " << watcher.error().message << '\n';
     return kExitProblems;
   }
-  log.Info("weir " + std::string(ProgramVersion()) + ": " + options.policy_file + ": version 1, " +
-           CountOf(spec.rules.size(), "rule"));
+  log.Info("weir " + std::string(ProgramVersion()) + ": " + options.policy_file + ": version 1",
+           {{"rules", std::to_string(spec.rules.size())},
+            {"threads", std::to_string((*service)->threads())}});
   for (const std::string& warning : (*service)->warnings()) log.Warn(warning);
-  for (const std::string& address : (*service)->addresses()) log.Info("listening: " + address);
+  for (const auto& [protocol, address] : (*service)->addresses()) {
+    log.Info("listening", {{"protocol", protocol}, {"address", address}});
+  }
   console.out << "ready\n" << std::flush;
   RunUntilStopped(signals, **watcher, log);
   log.Info("told to stop");

@@ -4,13 +4,15 @@
 #include <string>
 
 #include "server/console.h"
+#include "server/log.h"
 
 namespace weir {
 
 struct ServeOptions {
   std::string policy_file;
   bool force_reload = false;  // Takes changes that look like accidents.
-  unsigned threads = 0;       // 0: one for each core that it may run on.
+  Log::Format log = Log::Format::kText;
+  unsigned threads = 0;  // 0: one for each core that it may run on.
 };
 
 // Returns when told to stop. Prints `ready` when it is up.

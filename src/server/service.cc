@@ -90,7 +90,7 @@ Result<void> Service::Open(const std::string& protocol, const ListenerSpec& list
   if (!socket) return Failed(protocol, socket.error());
 
   Access& access = entrance->access;
-  const std::string address = protocol + " " + socket->endpoint().ToString();
+  const std::string address = socket->endpoint().ToString();
   access.manage_open = manage == ManageRight::kOpen && socket->is_loopback();
   if (!socket->is_loopback() && access.token.empty()) {
     warnings_.push_back(address + ": everybody who reaches it may use it; set a token");
@@ -98,8 +98,7 @@ Result<void> Service::Open(const std::string& protocol, const ListenerSpec& list
   if (!access.token.empty() && access.token.size() < kShortToken) {
     warnings_.push_back(address + ": the token is short; 16 characters and more are hard to guess");
   }
-  protocols_.push_back(protocol);
-  addresses_.push_back(address);
+  addresses_.push_back({.protocol = protocol, .address = address});
   for (std::size_t i = 1; i < workers_.size(); ++i) {
     Result<ListeningSocket> another = socket->Another();
     if (!another) return Failed(protocol, another.error());
@@ -132,8 +131,8 @@ std::string Service::MetricsText() const {
                            .reloads_applied = reloads_applied_.load(std::memory_order_relaxed),
                            .reloads_refused = reloads_refused_.load(std::memory_order_relaxed),
                            .buffered_bytes = gate_.buffered()};
-  for (std::size_t i = 0; i < protocols_.size(); ++i) {
-    MetricsSnapshot::Listener listener{.protocol = protocols_[i]};
+  for (std::size_t i = 0; i < addresses_.size(); ++i) {
+    MetricsSnapshot::Listener listener{.protocol = addresses_[i].protocol};
     for (const auto& worker : workers_) listener.threads.push_back(&worker->metrics(i));
     snapshot.listeners.push_back(std::move(listener));
   }

@@ -37,8 +37,12 @@ class Service final : public ServiceState {
   // they are ended when this takes longer than `deadline`.
   void Drain(Duration deadline);
 
-  // "http 127.0.0.1:8080", as opened.
-  const std::vector<std::string>& addresses() const noexcept { return addresses_; }
+  // Where it listens.
+  struct Address {
+    std::string protocol;  // http
+    std::string address;   // 127.0.0.1:8080
+  };
+  const std::vector<Address>& addresses() const noexcept { return addresses_; }
   std::size_t threads() const noexcept { return workers_.size(); }
   // What a person should know about the listeners.
   const std::vector<std::string>& warnings() const noexcept { return warnings_; }
@@ -54,8 +58,7 @@ class Service final : public ServiceState {
 
   Engine& engine_;
   Gate gate_;
-  std::vector<std::string> protocols_;  // Of the entrances.
-  std::vector<std::string> addresses_;
+  std::vector<Address> addresses_;  // Of the entrances.
   std::vector<std::string> warnings_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::atomic<Readiness> readiness_{Readiness::kStarting};

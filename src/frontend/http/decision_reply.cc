@@ -1,0 +1,278 @@
+#include "frontend/http/decision_reply.h"
+
+#include <algorithm>
+
+#include "base/mix.h"
+#include "frontend/decision_fields.h"
+#include "frontend/error_table.h"
+#include "frontend/http/json_string.h"
+#include "frontend/http/rate_limit_headers.h"
+
+namespace weir {
+namespace {
+
+constexpr std::string_view kJson = "Content-Type: application/json\r\n";
+constexpr std::string_view kProblemJson = "Content-Type: application/problem+json\r\n";
+// All fields of a decision with their names and the longest numbers, but for the rule's name.
+constexpr std::size_t kDecisionRoom = 512;
+// The longest sentence of our own.
+constexpr std::size_t kSentenceRoom = 128;
+
+void PutField(RoomyText& out, std::string_view name, std::int64_t value) noexcept {
+  out.Put(name);
+  out.PutNumber(value);
+}
+void PutField(RoomyText& out, std::string_view name, std::optional<std::int64_t> value) noexcept {
+  out.Put(name);
+  if (value) {
+    out.PutNumber(*value);
+  } else {
+    out.Put("null");
+  }
+}
+
+void PutReservation(RoomyText& out, ReservationId id) noexcept {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  out.Put(",\"reservation\":\"");
+  for (int shift = 60; shift >= 0; shift -= 4) {
+    out.Put(kHex[(static_cast<std::uint64_t>(id) >> shift) & 15]);
+  }
+  out.Put('"');
+}
+
+// Without the braces around it. Rules' names need no escaping.
+void PutDecision(RoomyText& out, const Decision& decision, const DecisionFields& fields) noexcept {
+  out.Put(decision.allowed ? "\"allowed\":true,\"rule\":" : "\"allowed\":false,\"rule\":");
+  if (decision.rule.empty()) {
+    out.Put("null");
+  } else {
+    out.Put('"');
+    out.Put(decision.rule);
+    out.Put('"');
+  }
+  PutField(out, ",\"limit\":", decision.limit);
+  PutField(out, ",\"remaining\":", decision.remaining);
+  PutField(out, ",\"cost\":", decision.cost);
+  PutField(out, ",\"retry_after\":", fields.retry_after);
+  PutField(out, ",\"retry_after_ms\":", fields.retry_after_ms);
+  PutField(out, ",\"reset_after\":", fields.reset_after);
+  PutField(out, ",\"reset_after_ms\":", fields.reset_after_ms);
+  PutField(out, ",\"reset_at\":", fields.reset_at);
+  PutField(out, ",\"delay_ms\":", fields.delay_ms);
+  out.Put(",\"reason\":\"");
+  out.Put(NameOf(decision.reason));
+  out.Put("\",\"source\":\"");
+  out.Put(NameOf(decision.source));
+  out.Put('"');
+  if (decision.reservation != ReservationId::kNone) PutReservation(out, decision.reservation);
+}
+
+// What to say to a person, as a JSON string.
+void PutMessage(RoomyText& out, const DecisionReply& reply, const DecisionFields& fields) noexcept {
+  if (!reply.message.empty()) return PutJsonString(out, reply.message);
+  switch (reply.decision.reason) {
+    case Reason::kNeverFits:
+      return out.Put("\"This request costs more than its limit can ever hold.\"");
+    case Reason::kDenyList:
+      return out.Put("\"This request is not allowed.\"");
+    case Reason::kStoreFailure:
+      out.Put("\"The limit cannot be checked at the moment.");
+      break;
+    case Reason::kOverload:
+      out.Put("\"Too many requests wait already.");
+      break;
+    default:
+      out.Put("\"Too many requests.");
+  }
+  if (fields.retry_after) {
+    const std::int64_t seconds = std::max<std::int64_t>(*fields.retry_after, 1);
+    out.Put(" Retry after ");
+    out.PutNumber(seconds);
+    out.Put(seconds == 1 ? " second." : " seconds.");
+  }
+  out.Put('"');
+}
+
+std::string_view ErrorNameOf(int status) noexcept {
+  switch (status) {
+    case 403:
+      return RowOf(ErrorCode::kForbidden).name;
+    case 503:
+      return RowOf(ErrorCode::kOverloaded).name;
+    default:
+      return "rate_limited";
+  }
+}
+
+// The types that the draft of the rate-limit headers has for this.
+struct ProblemType {
+  std::string_view type;
+  std::string_view title;
+};
+ProblemType TypeOf(Reason reason) noexcept {
+  switch (reason) {
+    case Reason::kDenyList:
+      return {"about:blank", "Forbidden"};
+    case Reason::kBanned:
+      return {"https://iana.org/assignments/http-problem-types#abnormal-usage-detected",
+              "Abnormal usage detected"};
+    case Reason::kStoreFailure:
+    case Reason::kOverload:
+      return {"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
+              "Temporarily reduced capacity"};
+    default:
+      return {"https://iana.org/assignments/http-problem-types#quota-exceeded", "Quota exceeded"};
+  }
+}
+
+void PutViolatedPolicies(RoomyText& out, const DecisionReply& reply) noexcept {
+  out.Put(",\"violated-policies\":[");
+  bool first = true;
+  for (const RuleDecision& rule : reply.each) {
+    if (rule.shadow || rule.decision.allowed) continue;
+    out.Put(first ? "\"" : ",\"");
+    first = false;
+    out.Put(rule.decision.rule);
+    out.Put('"');
+  }
+  if (first && !reply.decision.rule.empty()) {
+    out.Put('"');
+    out.Put(reply.decision.rule);
+    out.Put('"');
+  }
+  out.Put(']');
+}
+
+std::size_t NamesRoom(const DecisionReply& reply) noexcept {
+  std::size_t room = reply.decision.rule.size() + 4;
+  for (const RuleDecision& rule : reply.each) room += rule.decision.rule.size() + 4;
+  return room;
+}
+
+}  // namespace
+
+int StatusOf(const Decision& decision) noexcept {
+  if (decision.allowed) return 200;
+  switch (decision.reason) {
+    case Reason::kDenyList:
+      return 403;
+    case Reason::kOverload:
+      return 503;
+    default:
+      return 429;
+  }
+}
+
+void ReplyWriter::AppendDecision(ByteBuffer& out, const DecisionReply& reply) {
+  RoomyText text(out.Room(kDecisionRoom + reply.decision.rule.size()));
+  text.Put('{');
+  PutDecision(text, reply.decision, FieldsOf(reply.decision, reply.now.wall));
+  text.Put('}');
+  out.WroteUpTo(text.end());
+}
+
+void ReplyWriter::WriteDenial(const DecisionReply& reply, int status) {
+  const DecisionFields fields = FieldsOf(reply.decision, reply.now.wall);
+  RoomyText text(body_.Room(kDecisionRoom + kSentenceRoom + NamesRoom(reply) +
+                            JsonStringRoom(reply.message.size())));
+  text.Put("{\"error\":\"");
+  text.Put(ErrorNameOf(status));
+  text.Put("\",\"message\":");
+  PutMessage(text, reply, fields);
+  text.Put(',');
+  PutDecision(text, reply.decision, fields);
+  text.Put('}');
+  body_.WroteUpTo(text.end());
+}
+
+void ReplyWriter::WriteProblem(const DecisionReply& reply, int status) {
+  const DecisionFields fields = FieldsOf(reply.decision, reply.now.wall);
+  const ProblemType type = TypeOf(reply.decision.reason);
+  RoomyText text(body_.Room(kDecisionRoom + 2 * kSentenceRoom + NamesRoom(reply) +
+                            JsonStringRoom(reply.message.size())));
+  text.Put("{\"type\":\"");
+  text.Put(type.type);
+  text.Put("\",\"title\":\"");
+  text.Put(type.title);
+  PutField(text, "\",\"status\":", status);
+  text.Put(",\"detail\":");
+  PutMessage(text, reply, fields);
+  if (type.type != "about:blank") PutViolatedPolicies(text, reply);
+  text.Put(',');
+  PutDecision(text, reply.decision, fields);
+  text.Put('}');
+  body_.WroteUpTo(text.end());
+}
+
+int ReplyWriter::Decide(ByteBuffer& out, const DecisionReply& reply, const Settings& settings,
+                        const ReplyForm& form) {
+  const Decision& decision = reply.decision;
+  const int status = StatusOf(decision);
+  const bool problem = form.problem && !decision.allowed;
+  body_.Clear();
+  if (decision.allowed) {
+    AppendDecision(body_, reply);
+  } else if (problem) {
+    WriteProblem(reply, status);
+  } else {
+    WriteDenial(reply, status);
+  }
+  HttpResponseWriter response(
+      out, {.status = status,
+            .persistence = form.persistence,
+            .without_body = form.without_body,
+            .room = kProblemJson.size() + kDenialHeadersRoom + RateLimitHeadersRoom(reply.each)});
+  RoomyText& lines = response.lines();
+  lines.Put(problem ? kProblemJson : kJson);
+  PutRateLimitHeaders(lines, decision, reply.each, settings, FieldsOf(decision, reply.now.wall));
+  if (!decision.allowed) {
+    random_ =
+        Mix(random_ ^ static_cast<std::uint64_t>(reply.now.steady.time_since_epoch().count()));
+    PutDenialHeaders(lines, decision, random_);
+  }
+  response.Finish(body_.view());
+  return status;
+}
+
+void ReplyWriter::Tell(ByteBuffer& out, const DecisionReply& reply, const ReplyForm& form) {
+  body_.Clear();
+  AppendDecision(body_, reply);
+  HttpResponseWriter response(
+      out,
+      {.persistence = form.persistence, .without_body = form.without_body, .room = kJson.size()});
+  response.lines().Put(kJson);
+  response.Finish(body_.view());
+}
+
+void ReplyWriter::Refuse(ByteBuffer& out, const ErrorReply& error, const ReplyForm& form) {
+  body_.Clear();
+  const std::string_view title = HttpStatusName(error.status);
+  RoomyText text(body_.Room(kSentenceRoom + title.size() + error.name.size() +
+                            JsonStringRoom(error.message.size())));
+  if (form.problem) {
+    text.Put("{\"type\":\"about:blank\",\"title\":\"");
+    text.Put(title);
+    PutField(text, "\",\"status\":", error.status);
+    text.Put(",\"detail\":");
+    PutJsonString(text, error.message);
+    text.Put(",\"error\":\"");
+    text.Put(error.name);
+    text.Put("\"}");
+  } else {
+    text.Put("{\"error\":\"");
+    text.Put(error.name);
+    text.Put("\",\"message\":");
+    PutJsonString(text, error.message);
+    text.Put('}');
+  }
+  body_.WroteUpTo(text.end());
+  HttpResponseWriter response(out, {.status = error.status,
+                                    .persistence = form.persistence,
+                                    .without_body = form.without_body,
+                                    .room = kProblemJson.size() + error.header.size()});
+  response.lines().Put(form.problem ? kProblemJson : kJson);
+  response.lines().Put(error.header);
+  response.Finish(body_.view());
+}
+
+}  // namespace weir

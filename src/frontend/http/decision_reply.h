@@ -1,0 +1,62 @@
+// Decisions and errors as HTTP replies: status, rate-limit headers and JSON body. Every status,
+// header name and field that a client may see of a decision is written here.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include <weir/engine.h>
+#include <weir/result.h>
+
+#include "frontend/settings.h"
+#include "net/byte_buffer.h"
+#include "net/http/response_writer.h"
+
+namespace weir {
+
+// How a reply is to look, which follows from its request.
+struct ReplyForm {
+  HttpPersistence persistence = HttpPersistence::kDefault;
+  bool problem = false;       // As application/problem+json, where there is one: RFC 9457.
+  bool without_body = false;  // HEAD.
+};
+
+struct DecisionReply {
+  const Decision& decision;
+  std::string_view message{};  // Of the rule that denied.
+  std::span<const RuleDecision> each{};
+  Now now;
+};
+
+// 200; 429 or another for a denial.
+int StatusOf(const Decision& decision) noexcept;
+
+// Writes replies of one thread.
+class ReplyWriter {
+ public:
+  // To who asked whether they may: the status says it, too. Returns the status.
+  int Decide(ByteBuffer& out, const DecisionReply& reply, const Settings& settings,
+             const ReplyForm& form);
+  // To who asked about, or did something else: 200, whatever the decision is.
+  void Tell(ByteBuffer& out, const DecisionReply& reply, const ReplyForm& form);
+  // Of many; between them, and before the first and behind the last, goes what makes a list.
+  static void AppendDecision(ByteBuffer& out, const DecisionReply& reply);
+
+  struct ErrorReply {
+    int status = 400;
+    std::string_view name{};  // Of the error table.
+    std::string_view message{};
+    std::string_view header{};  // Whole lines.
+  };
+  void Refuse(ByteBuffer& out, const ErrorReply& error, const ReplyForm& form);
+
+ private:
+  void WriteDenial(const DecisionReply& reply, int status);
+  void WriteProblem(const DecisionReply& reply, int status);
+
+  ByteBuffer body_;
+  std::uint64_t random_ = 0;
+};
+
+}  // namespace weir

@@ -1,0 +1,124 @@
+#include "frontend/http/rate_limit_headers.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace weir {
+namespace {
+
+constexpr std::string_view kQuota = ";q=";
+constexpr std::string_view kWindow = ";w=";
+constexpr std::string_view kAvailable = ";r=";
+constexpr std::string_view kEffectiveWindow = ";t=";
+
+// What a limit that came with its request is called, which has no name.
+constexpr std::string_view kNameless = "default";
+
+constexpr std::size_t kFixedRoom = 512;  // The names of all headers, and their numbers.
+constexpr std::size_t kItemRoom = 2 + 2 + 2 * (3 + RoomyText::kNumberRoom);
+constexpr std::size_t kMostNameBytes = 64;
+
+// Integers of structured fields have at most 15 digits.
+void PutInteger(RoomyText& out, std::int64_t number) noexcept {
+  constexpr std::int64_t kMost = 999'999'999'999'999;
+  out.PutNumber(std::clamp<std::int64_t>(number, 0, kMost));
+}
+
+// Rules' names hold nothing that would have to be escaped.
+void PutName(RoomyText& out, std::string_view name) noexcept {
+  out.Put('"');
+  out.Put(name.empty() ? kNameless : name);
+  out.Put('"');
+}
+
+void PutPolicy(RoomyText& out, const RuleDecision& rule) noexcept {
+  PutName(out, rule.decision.rule);
+  out.Put(kQuota);
+  PutInteger(out, rule.decision.limit);
+  if (rule.window <= Duration(0)) return;
+  out.Put(kWindow);
+  PutInteger(out, RoundUpTo<std::chrono::seconds>(rule.window));
+}
+
+void PutPolicies(RoomyText& out, const Decision& decision,
+                 std::span<const RuleDecision> each) noexcept {
+  bool first = true;
+  for (const RuleDecision& rule : each) {
+    if (rule.shadow) continue;
+    out.Put(first ? "RateLimit-Policy: " : ", ");
+    first = false;
+    PutPolicy(out, rule);
+  }
+  if (first) {
+    out.Put("RateLimit-Policy: ");
+    PutPolicy(out, {.decision = decision});
+  }
+  out.Put("\r\n");
+}
+
+void PutLine(RoomyText& out, std::string_view name, std::int64_t number) noexcept {
+  out.Put(name);
+  out.PutNumber(number);
+  out.Put("\r\n");
+}
+
+bool HasNoLimit(const Decision& decision) noexcept {
+  switch (decision.reason) {
+    case Reason::kAllowList:
+    case Reason::kNoRule:
+      return true;
+    case Reason::kDenyList:
+    case Reason::kOverload:
+      return decision.rule.empty();
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+std::size_t RateLimitHeadersRoom(std::span<const RuleDecision> each) noexcept {
+  return kFixedRoom + kMostNameBytes * 2 + each.size() * (kItemRoom + kMostNameBytes);
+}
+
+void PutRateLimitHeaders(RoomyText& out, const Decision& decision,
+                         std::span<const RuleDecision> each, const Settings& settings,
+                         const DecisionFields& fields) noexcept {
+  if (HasNoLimit(decision)) return;
+  if (settings.x_ratelimit_headers) {
+    PutLine(out, "X-RateLimit-Limit: ", decision.limit);
+    PutLine(out, "X-RateLimit-Remaining: ", decision.remaining);
+    PutLine(out, "X-RateLimit-Reset: ",
+            settings.reset == ResetStyle::kEpoch ? fields.reset_at : fields.reset_after);
+  }
+  if (!settings.ratelimit_headers) return;
+  PutPolicies(out, decision, each);
+  out.Put("RateLimit: ");
+  PutName(out, decision.rule);
+  out.Put(kAvailable);
+  PutInteger(out, decision.remaining);
+  const bool waits = decision.remaining <= 0 && fields.retry_after.value_or(0) > 0;
+  out.Put(kEffectiveWindow);
+  PutInteger(out, waits ? *fields.retry_after : fields.reset_after);
+  out.Put("\r\n");
+}
+
+std::int64_t RetryAfterSeconds(Duration retry_after, std::uint64_t random) noexcept {
+  constexpr std::int64_t kShare = 10;
+  const std::int64_t most = retry_after.count() / kShare;
+  const auto extra = static_cast<std::int64_t>(random % static_cast<std::uint64_t>(most + 1));
+  return std::max<std::int64_t>(RoundUpTo<std::chrono::seconds>(retry_after + Duration(extra)), 1);
+}
+
+void PutDenialHeaders(RoomyText& out, const Decision& decision, std::uint64_t random) noexcept {
+  // Longer than any wait that there is; above it, adding to it would overflow.
+  constexpr Duration kLongest = std::chrono::hours(24 * 366 * 100);
+  if (decision.reason != Reason::kDenyList && decision.reason != Reason::kNeverFits &&
+      decision.retry_after < kLongest) {
+    PutLine(out, "Retry-After: ",
+            RetryAfterSeconds(std::max(decision.retry_after, Duration(0)), random));
+  }
+  out.Put("Cache-Control: no-store\r\n");
+}
+
+}  // namespace weir

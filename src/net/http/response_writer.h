@@ -1,0 +1,73 @@
+// Writes HTTP/1 responses: the status line, headers, a Content-Length and a body.
+//
+//   HttpResponseWriter response(out, {.status = 200, .room = 64});
+//   response.Header("Content-Type", "application/json");
+//   response.Finish("{}");
+#pragma once
+
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "net/byte_buffer.h"
+
+namespace weir {
+
+// Text put behind text, in room that is known to suffice.
+class RoomyText {
+ public:
+  explicit RoomyText(char* begin) noexcept : p_(begin) {}
+
+  void Put(std::string_view text) noexcept {
+    std::memcpy(p_, text.data(), text.size());
+    p_ += text.size();
+  }
+  void Put(char c) noexcept { *p_++ = c; }
+  // At most 20 bytes.
+  void PutNumber(std::int64_t number) noexcept {
+    p_ = std::to_chars(p_, p_ + kNumberRoom, number).ptr;
+  }
+  char* end() const noexcept { return p_; }
+
+  static constexpr std::size_t kNumberRoom = 20;
+
+ private:
+  char* p_;
+};
+
+// "HTTP/1.1 200 OK\r\n"; a status that has no name here is a bug, and written as 500.
+std::string_view HttpStatusLine(int status) noexcept;
+// "OK"
+std::string_view HttpStatusName(int status) noexcept;
+
+// What a response says about the connection: nothing, which is keep-alive in HTTP/1.1; that it goes
+// on, which HTTP/1.0 wants to hear; or that it ends.
+enum class HttpPersistence : std::uint8_t { kDefault, kKeepAlive, kClose };
+
+class HttpResponseWriter {
+ public:
+  struct Options {
+    int status = 200;
+    HttpPersistence persistence = HttpPersistence::kDefault;
+    bool without_body = false;  // The answer to HEAD: as for GET, but for the body itself.
+    std::size_t room = 0;       // For all headers together, CR LF and colons included.
+  };
+  HttpResponseWriter(ByteBuffer& out, const Options& options);
+
+  void Header(std::string_view name, std::string_view value) noexcept;
+  // Headers that are written by others: whole lines.
+  RoomyText& lines() noexcept { return text_; }
+
+  void Finish(std::string_view body);
+
+ private:
+  static constexpr std::size_t kOwnRoom = 128;  // Status line, Connection and Content-Length.
+
+  ByteBuffer& out_;
+  bool without_body_;
+  RoomyText text_;
+};
+
+}  // namespace weir
