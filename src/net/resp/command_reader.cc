@@ -102,6 +102,8 @@ CommandReading CommandReader::Read(std::span<char> input, std::span<std::string_
   if (input.size() < std::max<std::size_t>(wants_, 1)) return {.wants = wants_};
   // What lies beyond cannot belong to a command that is small enough.
   const std::span<char> seen = input.first(std::min(input.size(), bounds.bytes));
+  // The bounds may have become narrower meanwhile.
+  if (scanned_ > seen.size()) return TooLarge(Problem::kTooManyBytes);
   if (seen.front() != '*') return ReadLine(seen, room, bounds);
   const std::string_view text(seen.data(), seen.size());
   return scanned_ == 0 ? ReadArray(text, room, bounds) : Resume(text, room, bounds);
