@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "limit/limit_check.h"
+
 namespace weir {
 namespace {
 
@@ -122,6 +124,44 @@ bool Call::AddBans(Verb verb) noexcept {
     Add(charge);
   }
   return true;
+}
+
+void Call::ListKeys(KeyHashes& keys) const noexcept {
+  for (std::size_t i = 0; i < met_.size(); ++i) {
+    if (!charges_[i].shadow) keys.emplace_back(charges_[i].hash);
+  }
+}
+
+bool Call::BooksAhead() const noexcept {
+  return std::ranges::all_of(charges_, [](const Charge& charge) {
+    return charge.shadow || charge.limit->kind() != LimitKind::kCounted ||
+           IsBucket(charge.limit->algorithm());
+  });
+}
+
+void Call::SetWait(Duration wait) noexcept {
+  // Bans are not waited for.
+  const std::span<Charge> rules = charges_.span().first(met_.size());
+  const bool takes_places = std::ranges::any_of(
+      rules, [](const Charge& charge) { return !charge.shadow && IsPlaces(*charge.limit); });
+  for (Charge& charge : rules) {
+    charge.wait = takes_places && !charge.limit->spec().queue ? Duration(0) : wait;
+  }
+}
+
+void Call::SetVerb(Verb verb) noexcept {
+  for (Charge& charge : charges_) charge.verb = verb;
+}
+
+bool Call::MayPassLater() const noexcept {
+  for (std::size_t i = 0; i < met_.size(); ++i) {
+    const Charge& charge = charges_[i];
+    if (charge.shadow || decisions_[i].allowed) continue;
+    // A bucket that is booked for longer than the patience stays so: both grow shorter together.
+    const bool too_late = charge.wait > Duration(0) && IsBucket(charge.limit->algorithm());
+    if (decisions_[i].reason != Reason::kLimited || too_late) return false;
+  }
+  return !group_.decision.allowed;
 }
 
 void Call::TakeUpBans() noexcept {

@@ -11,9 +11,11 @@
 
 #include "base/inline_vector.h"
 #include "engine/policy_version.h"
+#include "limit/limit_check.h"
 #include "policy/facts.h"
 #include "policy/subject.h"
 #include "store/store.h"
+#include "store/waiting.h"
 
 namespace weir {
 
@@ -24,6 +26,7 @@ class Call {
       : version_(version),
         store_(store),
         request_(version.compiled().WithTierThatCounts(request)),
+        stated_tier_(request.tier),
         has_unknown_tier_(!version.compiled().TierOf(request.tier).known),
         facts_(request_) {}
   Call(const Call&) = delete;
@@ -40,6 +43,19 @@ class Call {
   Course Prepare(Verb verb, std::int64_t cost) noexcept;
 
   Group& group() noexcept { return group_; }
+
+  // --- For those who are ready to wait. ---
+
+  // Of the rules that have a say, their bans not included.
+  void ListKeys(KeyHashes& keys) const noexcept;
+  // True if every rule that may stop the request can be booked ahead.
+  bool BooksAhead() const noexcept;
+  // How long to wait at most, by booking ahead. Next to a place under a concurrency limit only a
+  // queue books, which admits nobody otherwise: a place that is held while a bucket fills is of
+  // use to nobody.
+  void SetWait(Duration wait) noexcept;
+  // Another verb for all; kCheck or kPeek.
+  void SetVerb(Verb verb) noexcept;
 
   // --- Once the group is decided, in this order. ---
 
@@ -66,10 +82,23 @@ class Call {
     }
   }
 
+  // Of one that was denied: whether time or others may still let it through.
+  bool MayPassLater() const noexcept;
+  // What was taken of buckets and windows, by the receipts of the charges.
+  template <typename Sink>  // void(const Charge&, const Receipt&)
+  void ForEachTaken(std::span<const Receipt> receipts, Sink&& sink) const {
+    for (std::size_t i = 0; i < charges_.size(); ++i) {
+      if (receipts[i].charged == 0 || IsPlaces(*charges_[i].limit)) continue;
+      sink(charges_[i], receipts[i]);
+    }
+  }
+
   // The answer; `each` is filled as Engine::Check says.
   Answer Conclude(std::span<RuleDecision> each) noexcept;
 
   bool has_unknown_tier() const noexcept { return has_unknown_tier_; }
+  std::string_view stated_tier() const noexcept { return stated_tier_; }
+  std::size_t rules() const noexcept { return met_.size(); }
   const Facts& facts() const noexcept { return facts_; }
 
  private:
@@ -105,6 +134,7 @@ class Call {
   const PolicyVersion& version_;
   const Store& store_;
   const Request request_;
+  const std::string_view stated_tier_;
   const bool has_unknown_tier_;
   Facts facts_;
   InlineVector<Met, kMaxGroupCharges> met_;

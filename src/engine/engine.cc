@@ -1,6 +1,7 @@
 #include <weir/engine.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/inline_vector.h"
@@ -11,10 +12,6 @@
 
 namespace weir {
 namespace {
-
-std::int64_t NearestCost(std::int64_t cost) noexcept {
-  return std::clamp<std::int64_t>(cost, 0, kMaxCount);
-}
 
 Verb VerbOf(LimitRequest::Verb verb) noexcept {
   switch (verb) {
@@ -27,29 +24,6 @@ Verb VerbOf(LimitRequest::Verb verb) noexcept {
   }
 }
 
-Answer AnswerWithoutCounting(Call::Course course, std::int64_t cost) noexcept {
-  Decision decision{.cost = cost};
-  switch (course) {
-    case Call::Course::kAllowList:
-      decision.allowed = true;
-      decision.reason = Reason::kAllowList;
-      break;
-    case Call::Course::kDenyList:
-      decision.reason = Reason::kDenyList;
-      decision.retry_after = kNever;
-      break;
-    case Call::Course::kTooMany:
-      decision.reason = Reason::kOverload;
-      decision.retry_after = kNever;
-      break;
-    default:
-      decision.allowed = true;
-      decision.reason = Reason::kNoRule;
-      break;
-  }
-  return {.decision = decision};
-}
-
 }  // namespace
 
 Engine::State::State(const Policy& policy, const EngineOptions& options)
@@ -60,7 +34,8 @@ Engine::State::State(const Policy& policy, const EngineOptions& options)
       // No rule's name holds a colon.
       limits_scope(Mix(store.Hash("limits:"))),
       notices(options.on_notice),
-      versions(NextVersion(policy, nullptr).version) {}
+      versions(NextVersion(policy, nullptr).version),
+      waiting(clock, options.max_waiters) {}
 
 Engine::State::Next Engine::State::NextVersion(const Policy& policy, const PolicyVersion* before) {
   Next next;
@@ -95,14 +70,47 @@ Result<Engine> Engine::Make(const Policy& policy, const EngineOptions& options) 
   return Engine(std::make_unique<State>(policy, options));
 }
 
+Answer Engine::State::AnswerWithoutCounting(Call::Course course, std::int64_t cost) noexcept {
+  Decision decision{.cost = cost};
+  switch (course) {
+    case Call::Course::kAllowList:
+      decision.allowed = true;
+      decision.reason = Reason::kAllowList;
+      break;
+    case Call::Course::kDenyList:
+      decision.reason = Reason::kDenyList;
+      decision.retry_after = kNever;
+      break;
+    case Call::Course::kTooMany:
+      decision.reason = Reason::kOverload;
+      decision.retry_after = kNever;
+      break;
+    default:
+      decision.allowed = true;
+      decision.reason = Reason::kNoRule;
+      break;
+  }
+  return {.decision = decision};
+}
+
+Call::Course Engine::State::Prepare(Call& call, Verb verb, std::int64_t cost) noexcept {
+  const Call::Course course = call.Prepare(verb, cost);
+  if (call.has_unknown_tier()) NoteUnknownTier(call.stated_tier());
+  if (course == Call::Course::kTooMany) NoteTooMany();
+  return course;
+}
+
+void Engine::State::CountDenials(Call& call, const PolicyVersion& version, Now now) noexcept {
+  call.CountDenials(
+      [&](const Call::Denial& denial) { return CountDenial(version, denial, store, now); });
+}
+
 Answer Engine::State::DoUnder(const PolicyVersion& version, const Request& request, const Ask& ask,
                               const Deed& deed, std::span<RuleDecision> each) noexcept {
   const Now now = When(ask);
   const std::int64_t cost = NearestCost(ask.cost);
   Call call(version, store, request);
-  const Call::Course course = call.Prepare(deed.verb, cost);
-  if (call.has_unknown_tier()) NoteUnknownTier(request.tier);
-  if (course == Call::Course::kTooMany) NoteTooMany();
+  const Call::Course course = Prepare(call, deed.verb, cost);
   if (course != Call::Course::kCharges) return AnswerWithoutCounting(course, cost);
   Group& group = call.group();
   group.action = deed.action;
@@ -111,8 +119,12 @@ Answer Engine::State::DoUnder(const PolicyVersion& version, const Request& reque
   call.TakeUpBans();
   if (deed.verb == Verb::kCheck && !group.decision.allowed) {
     // The request that leads to a ban is told of it: there is no use in coming back earlier.
-    call.CountDenials(
-        [&](const Call::Denial& denial) { return CountDenial(version, denial, store, now); });
+    CountDenials(call, version, now);
+  }
+  if (deed.verb == Verb::kRefund || deed.verb == Verb::kReset) {
+    KeyHashes given_back;
+    call.ListKeys(given_back);
+    waiting.Nudge(given_back.span());
   }
   return call.Conclude(each);
 }
@@ -188,13 +200,16 @@ Answer Engine::Reserve(const Request& request, const Ask& ask, Duration ttl) {
 
 Result<Decision> Engine::State::Settle(Action action, ReservationId reservation,
                                        std::int64_t cost) {
+  std::array<std::uint64_t, kMaxGroupCharges> settled;
   const auto version = versions.Read();
   Group group{.action = action,
               .in_force = version->in_force,
               .reservation = reservation,
-              .cost = NearestCost(cost)};
+              .cost = NearestCost(cost),
+              .settled = settled};
   SubmitOne(store, group, clock.Read());
   if (group.error) return std::unexpected(*group.error);
+  waiting.Nudge(std::span(settled).first(group.settled_count));
   return group.decision;
 }
 
@@ -209,6 +224,7 @@ PolicyChange Engine::Apply(const Policy& policy) {
   const std::scoped_lock lock(state_->change);
   auto [version, change] = state_->NextVersion(policy, &state_->versions.Current());
   state_->versions.Replace(std::move(version));
+  state_->waiting.NudgeAll();
   for (const std::string& rule : change.started_anew) {
     state_->notices.Tell("the rule " + Quoted(rule) +
                          " counts in another way now, so all of its keys start anew");
@@ -230,6 +246,7 @@ EngineStats Engine::Stats() const {
                     .evicted_denied = stats.evicted_denied,
                     .growths = stats.growths,
                     .reservations = stats.reservations,
+                    .waiters = state_->waiting.size(),
                     .shadow_denied = stats.shadow_denied},
           .version = state_->versions.Read()->number};
 }

@@ -1,7 +1,12 @@
 // What an Engine is made of.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <memory>
 #include <mutex>
+#include <span>
+#include <vector>
 
 #include <weir/engine.h>
 
@@ -11,6 +16,7 @@
 #include "engine/text_keeper.h"
 #include "engine/versions.h"
 #include "store/memory/memory_store.h"
+#include "store/waiting.h"
 
 namespace weir {
 
@@ -27,12 +33,57 @@ struct Engine::State {
     Action action = Action::kDecide;
     Duration ttl{0};
   };
+  // Finds the rules, and tells people what they should know about them.
+  Call::Course Prepare(Call& call, Verb verb, std::int64_t cost) noexcept;
+  static Answer AnswerWithoutCounting(Call::Course course, std::int64_t cost) noexcept;
+  void CountDenials(Call& call, const PolicyVersion& version, Now now) noexcept;
   Answer DoUnder(const PolicyVersion& version, const Request& request, const Ask& ask,
                  const Deed& deed, std::span<RuleDecision> each) noexcept;
   // Some at a time, because their charges are kept in place.
   static constexpr std::size_t kMostLimitsAtOnce = 32;
   void CheckSomeLimits(std::span<LimitRequest> requests, Now now) noexcept;
   Result<Decision> Settle(Action action, ReservationId reservation, std::int64_t cost);
+
+  // --- Waiting. ---
+
+  enum class Arrival : std::uint8_t { kNew, kItsTurn, kBehindOthers };
+  // A request and how long it is ready to wait from now on.
+  struct Patience {
+    const Request& request;
+    std::int64_t cost;
+    Now now;
+    Duration rest;
+    Arrival arrival;
+  };
+  // What came of one attempt.
+  struct Attempted {
+    // What a bucket was booked for. With a copy of its limit, for the policy may be gone when it is
+    // given back.
+    struct Booking {
+      std::uint64_t hash;
+      Limit limit;
+      Receipt receipt;
+    };
+
+    Answer answer{};
+    std::vector<RuleDecision> each{};
+    bool again = false;                 // Denied, but time or others may change that.
+    std::vector<std::uint64_t> keys{};  // Of the line it belongs to.
+    std::vector<Booking> bookings{};    // If it is let through later than now.
+
+    void Refuse(Duration retry_after);
+    // There is room, but for those who came before.
+    void YieldToOthers();
+    void Tell(const WaitDone& done);
+  };
+  class PatientCall;
+  WaitId BeginWait(const Request& request, const Ask& ask, Duration patience, WaitDone done);
+  void Attempt(const Patience& patience, Attempted& attempted) noexcept;
+  bool MustWait(Call& call, Now now, Attempted& attempted) noexcept;
+  void Decide(Call& call, const PolicyVersion& version, const Patience& patience, bool behind,
+              Attempted& attempted) noexcept;
+  void GiveBack(const Attempted& attempted, Now now) noexcept;
+
   void NoteUnknownTier(std::string_view tier) noexcept;
   void NoteTooMany() noexcept;
 
@@ -42,6 +93,9 @@ struct Engine::State {
   };
   Next NextVersion(const Policy& policy, const PolicyVersion* before);
 
+  static std::int64_t NearestCost(std::int64_t cost) noexcept {
+    return std::clamp<std::int64_t>(cost, 0, kMaxCount);
+  }
   Now When(const Ask& ask) const noexcept { return ask.now ? *ask.now : clock.Read(); }
 
   Clock& clock;
@@ -52,6 +106,7 @@ struct Engine::State {
   TextKeeper texts;
   LastLimits last_limits;
   Versions<PolicyVersion> versions;
+  Waiting waiting;  // Ends first: those who wait use all the others.
 };
 
 }  // namespace weir

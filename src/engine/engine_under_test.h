@@ -35,10 +35,12 @@ inline Policy PolicyOf(const PolicySpec& spec) {
 
 class EngineUnderTest {
  public:
-  explicit EngineUnderTest(const Policy& policy, std::size_t max_reservations = 65'536)
+  explicit EngineUnderTest(const Policy& policy, std::size_t max_reservations = 65'536,
+                           std::size_t max_waiters = 10'000)
       : engine(*Engine::Make(policy, {.clock = &clock,
                                       .on_notice = [this](std::string_view text) { Note(text); },
-                                      .max_reservations = max_reservations})) {}
+                                      .max_reservations = max_reservations,
+                                      .max_waiters = max_waiters})) {}
   explicit EngineUnderTest(std::string_view yaml) : EngineUnderTest(PolicyOf(yaml)) {}
   EngineUnderTest(const EngineUnderTest&) = delete;
   EngineUnderTest& operator=(const EngineUnderTest&) = delete;

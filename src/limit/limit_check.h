@@ -21,4 +21,9 @@ inline bool IsBucket(Algorithm algorithm) noexcept {
   return algorithm == Algorithm::kTokenBucket || algorithm == Algorithm::kLeakyBucket;
 }
 
+// Whether it gives out places, which come back when they are released.
+inline bool IsPlaces(const Limit& limit) noexcept {
+  return limit.kind() == LimitKind::kCounted && limit.algorithm() == Algorithm::kConcurrency;
+}
+
 }  // namespace weir

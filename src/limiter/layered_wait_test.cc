@@ -9,8 +9,8 @@
 
 #include <weir/limiter.h>
 
-#include "limiter/wait_answers.h"
 #include "store/memory/store_under_test.h"
+#include "store/wait_answers.h"
 
 namespace weir {
 namespace {

@@ -10,8 +10,8 @@
 #include <weir/limiter.h>
 
 #include "base/inline_vector.h"
-#include "limiter/waiting.h"
 #include "store/memory/memory_store.h"
+#include "store/waiting.h"
 
 namespace weir {
 
@@ -34,13 +34,6 @@ struct Layers {
   std::vector<LimitInForce> in_force;  // By the hashes of their names, for settling.
   Duration max_wait{0};                // The longest that anybody may wait.
 };
-
-inline bool IsPlaces(const Limit& limit) noexcept {
-  return limit.kind() == LimitKind::kCounted && limit.algorithm() == Algorithm::kConcurrency;
-}
-
-// The identities of some keys.
-using KeyHashes = InlineVector<std::uint64_t, kMaxGroupCharges>;
 
 // One request as a group of charges, kept in place.
 class Question {

@@ -118,7 +118,7 @@ WaitId Limiter::State::Begin(const Question& question, Now now, Duration patienc
   }
 
   const bool others_ahead = in_line && waiting.HasLine(keys.span());
-  auto [decision, again] =
+  auto [decision, again, line] =
       request->Attempt(now, others_ahead ? Waiter::Turn::kNotYet : Waiter::Turn::kNow, patience);
   const Duration delay = std::exchange(decision.delay, Duration(0));
   const bool held = decision.allowed && delay > Duration(0);

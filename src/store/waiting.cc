@@ -1,6 +1,7 @@
-#include "limiter/waiting.h"
+#include "store/waiting.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "base/mix.h"
@@ -75,23 +76,29 @@ std::optional<WaitId> Waiting::StandInLine(std::unique_ptr<Waiter>& waiter,
 
 WaitId Waiting::Add(Entry entry, std::span<const std::uint64_t> keys) {
   const std::uint64_t id = ++last_id_;
-  if (!entry.answer) {
-    const std::uint64_t number = NumberOf(keys);
-    const auto [line, is_new] = lines_.try_emplace(number);
-    if (is_new) {
-      line->second.keys.assign(keys.begin(), keys.end());
-      for (const std::uint64_t key : keys) lines_of_.emplace(key, number);
-    } else {
-      entry.due = entry.deadline;  // Until those ahead are through.
-    }
-    entry.line = &*line;
-    entry.place = line->second.ids.insert(line->second.ids.end(), id);
+  if (!entry.answer && !JoinLine(id, entry, keys)) {
+    entry.due = entry.deadline;  // Until those ahead are through.
   }
   schedule_.insert({entry.due, id});
   waiters_.emplace(id, std::move(entry));
   if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
   wake_.notify_all();
   return WaitId{id};
+}
+
+bool Waiting::JoinLine(std::uint64_t id, Entry& entry, std::span<const std::uint64_t> keys) {
+  const std::uint64_t number = NumberOf(keys);
+  const auto [found, is_new] = lines_.try_emplace(number);
+  Line& line = found->second;
+  if (is_new) {
+    line.keys.assign(keys.begin(), keys.end());
+    for (const std::uint64_t key : keys) lines_of_.emplace(key, number);
+  }
+  auto behind = line.ids.end();
+  while (behind != line.ids.begin() && *std::prev(behind) > id) --behind;
+  entry.line = &*found;
+  entry.place = line.ids.insert(behind, id);
+  return entry.place == line.ids.begin();
 }
 
 void Waiting::Schedule(std::uint64_t id, Entry& entry, SteadyTime due) {
@@ -192,13 +199,17 @@ void Waiting::Serve(std::unique_lock<std::mutex>& lock, std::uint64_t id, Now no
 
 std::optional<Decision> Waiting::Attempt(std::unique_lock<std::mutex>& lock, std::uint64_t id,
                                          Entry& entry, Now now) {
-  // Those behind the first are woken only by their deadline.
   const bool first = entry.line->second.ids.front() == id;
   const Duration patience = std::max(entry.deadline - now.steady, Duration(0));
+  if (!first && patience > Duration(0)) {
+    // Somebody who came earlier has joined the line since.
+    Schedule(id, entry, entry.deadline);
+    return std::nullopt;
+  }
   attempting_ = id;
   nudged_ = false;
   lock.unlock();
-  const auto [decision, again] =
+  const auto [decision, again, keys] =
       entry.waiter->Attempt(now, first ? Waiter::Turn::kNow : Waiter::Turn::kNotYet, patience);
   lock.lock();
   attempting_ = 0;
@@ -214,9 +225,15 @@ std::optional<Decision> Waiting::Attempt(std::unique_lock<std::mutex>& lock, std
   }
   if (first && again && patience > Duration(0)) {
     const Duration pause = std::max(decision.retry_after, Duration(1));
-    const SteadyTime due = pause > patience ? entry.deadline : now.steady + pause;
+    SteadyTime due = pause > patience ? entry.deadline : now.steady + pause;
     // What was given back during the attempt may have come too late for it.
-    Schedule(id, entry, nudged_ ? now.steady : due);
+    if (nudged_) due = now.steady;
+    if (!keys.empty() && NumberOf(keys) != entry.line->first) {
+      LeaveLine(entry, now.steady);
+      // Tries once more there: nobody could tell it what these keys got back meanwhile.
+      due = JoinLine(id, entry, keys) ? now.steady : entry.deadline;
+    }
+    Schedule(id, entry, due);
     return std::nullopt;
   }
   return decision;

@@ -1,5 +1,5 @@
-// Requests that wait for their turn. One thread serves them all: it sleeps on the limiter's clock
-// until the next of them is due.
+// Requests that wait for their turn. One thread serves them all: it sleeps on the clock until the
+// next of them is due.
 //
 // A wait that has its place already (a bucket books ahead) is only held back until its time has
 // come. Any other tries again when its retry-after is over or something was given back to one of
@@ -24,7 +24,13 @@
 #include <weir/decision.h>
 #include <weir/limiter.h>
 
+#include "base/inline_vector.h"
+#include "store/store.h"
+
 namespace weir {
+
+// The identities of the keys of a request.
+using KeyHashes = InlineVector<std::uint64_t, kMaxGroupCharges>;
 
 // One of them, as it is served. Called by one thread at a time, without a lock held.
 class Waiter {
@@ -35,6 +41,9 @@ class Waiter {
   struct Answer {
     Decision decision{};
     bool again = false;  // Denied, but time or others may change that.
+    // Whose line it belongs to, if that may have changed; as given to StandInLine. There it goes on
+    // in the order in which all of them came. Read before the next call.
+    std::span<const std::uint64_t> keys{};
   };
 
   virtual ~Waiter() = default;
@@ -98,6 +107,8 @@ class Waiting {
 
   static std::uint64_t NumberOf(std::span<const std::uint64_t> keys) noexcept;
   WaitId Add(Entry entry, std::span<const std::uint64_t> keys);
+  // Takes its place among those who came before and after. True if it is the first.
+  bool JoinLine(std::uint64_t id, Entry& entry, std::span<const std::uint64_t> keys);
   void Run();
   void Serve(std::unique_lock<std::mutex>& lock, std::uint64_t id, Now now);
   // What the waiter is to be told; none if it goes on waiting.

@@ -1,5 +1,5 @@
 // threads
-#include "limiter/waiting.h"
+#include "store/waiting.h"
 
 #include <atomic>
 #include <functional>
@@ -14,7 +14,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "limiter/wait_answers.h"
+#include "store/wait_answers.h"
 
 namespace weir {
 namespace {
@@ -297,6 +297,59 @@ TEST_F(WaitingTest, GivesUpAtTheDeadlineAndNotBefore) {
   const Decision decision = answers_.At(0);
   EXPECT_FALSE(decision.allowed);
   EXPECT_EQ(decision.reason, Reason::kLimited);
+}
+
+TEST_F(WaitingTest, MovesOneToTheLineThatItSaysItBelongsTo) {
+  const std::vector<std::uint64_t> other = {9};
+  const auto moving = [&](const std::string& name) {
+    Script script = ForAPlace(name);
+    script.attempt = [&, attempt = script.attempt](Now now, Waiter::Turn turn, Duration patience) {
+      Waiter::Answer answer = attempt(now, turn, patience);
+      answer.keys = other;
+      return answer;
+    };
+    return script;
+  };
+  ASSERT_TRUE(InLine(moving("a"), {7}, seconds(60)));
+  AwaitAttempts(2);  // Once more after it has moved.
+  EXPECT_FALSE(HasLine(7));
+  EXPECT_TRUE(HasLine(9));
+  ASSERT_TRUE(InLine(moving("b"), {8}, seconds(60)));
+  AwaitAttempts(3);
+  ASSERT_TRUE(InLine("c", 9, seconds(60)));
+  places_ = 1;
+  Nudge(7);  // Nobody is there any more.
+  AwaitSleep(clock_);
+  EXPECT_EQ(answers_.size(), 0U);
+  for (std::size_t served = 1; served <= 3; ++served) {
+    places_ = 1;
+    Nudge(9);
+    answers_.Names(served);
+  }
+  EXPECT_THAT(answers_.Names(3), ElementsAre("a", "b", "c"));
+}
+
+TEST_F(WaitingTest, LetsOneWhoMovesGoBeforeThoseWhoCameLater) {
+  std::atomic<bool> moves{false};
+  const std::vector<std::uint64_t> other = {9};
+  Script script = ForAPlace("early");
+  script.attempt = [&, attempt = script.attempt](Now now, Waiter::Turn turn, Duration patience) {
+    Waiter::Answer answer = attempt(now, turn, patience);
+    if (moves) answer.keys = other;
+    return answer;
+  };
+  ASSERT_TRUE(InLine(script, {7}, seconds(60)));
+  ASSERT_TRUE(InLine("late", 9, seconds(60), seconds(5)));
+  AwaitAttempts(2);
+  moves = true;
+  Nudge(7);
+  AwaitAttempts(4);
+  // The later one is looked at when its pause is over, and goes on waiting.
+  AdvanceAndServe(clock_, seconds(5));
+  EXPECT_EQ(answers_.size(), 0U);
+  places_ = 2;
+  Nudge(9);
+  EXPECT_THAT(answers_.Names(2), ElementsAre("early", "late"));
 }
 
 TEST_F(WaitingTest, GivesUpOnOneInTheMiddleOfALineWithoutDisturbingTheOthers) {

@@ -1,0 +1,207 @@
+// How a request waits: what is kept of it, and how it is asked again.
+//
+// Small, because ten thousand may wait: a waiter keeps its own copy of the request, and is put
+// together anew for each attempt under the policy in force then. Between attempts it holds on to no
+// policy, so that one can be replaced while thousands wait.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "engine/engine_state.h"
+#include "engine/owned_request.h"
+
+namespace weir {
+
+class Engine::State::PatientCall final : public Waiter {
+ public:
+  PatientCall(State& state, const Patience& patience, WaitDone done, Attempted attempted)
+      : state_(state),
+        request_(patience.request),
+        cost_(patience.cost),
+        done_(std::move(done)),
+        attempted_(std::move(attempted)) {}
+
+  Answer Attempt(Now now, Turn turn, Duration patience) override;
+  void GiveBack(Now now) override { state_.GiveBack(attempted_, now); }
+  void Done(const Decision& decision) override;
+
+ private:
+  State& state_;
+  const OwnedRequest request_;
+  const std::int64_t cost_;
+  const WaitDone done_;
+  Attempted attempted_;
+};
+
+Waiter::Answer Engine::State::PatientCall::Attempt(Now now, Turn turn, Duration patience) {
+  const Arrival arrival = turn == Turn::kNow ? Arrival::kItsTurn : Arrival::kBehindOthers;
+  state_.Attempt(
+      {.request = request_.view(), .cost = cost_, .now = now, .rest = patience, .arrival = arrival},
+      attempted_);
+  return {
+      .decision = attempted_.answer.decision, .again = attempted_.again, .keys = attempted_.keys};
+}
+
+void Engine::State::PatientCall::Done(const Decision& decision) {
+  // Not what the last attempt said: the engine ends.
+  if (decision.reason != attempted_.answer.decision.reason) attempted_ = {};
+  attempted_.answer.decision = decision;
+  attempted_.Tell(done_);
+}
+
+void Engine::State::Attempted::Tell(const WaitDone& done) {
+  // Where it was waited for, nothing is left to wait.
+  answer.decision.delay = Duration(0);
+  for (RuleDecision& rule : each) rule.decision.delay = Duration(0);
+  done(answer, each);
+}
+
+void Engine::State::Attempted::Refuse(Duration retry_after) {
+  again = false;
+  answer.decision.allowed = false;
+  answer.decision.reason = Reason::kOverload;
+  answer.decision.delay = Duration(0);
+  answer.decision.retry_after = retry_after;
+  answer.decision.reservation = ReservationId::kNone;
+  each.clear();
+}
+
+void Engine::State::Attempted::YieldToOthers() {
+  Decision& decision = answer.decision;
+  decision.allowed = false;
+  decision.reason = Reason::kLimited;
+  decision.delay = Duration(0);
+  decision.retry_after = std::max(decision.reset_after, Duration(1));
+  again = true;
+}
+
+void Engine::State::Attempt(const Patience& patience, Attempted& attempted) noexcept {
+  const auto version = versions.Read();
+  Call call(*version, store, patience.request);
+  const Call::Course course = Prepare(call, Verb::kCheck, patience.cost);
+  attempted = {};
+  if (course != Call::Course::kCharges) {
+    attempted.answer = AnswerWithoutCounting(course, patience.cost);
+    return;
+  }
+  // To wait for nothing is not to name a wait: a queue would say how long it takes, and be waited
+  // for.
+  call.SetWait(std::max(patience.rest, Duration(1)));
+  KeyHashes keys;
+  call.ListKeys(keys);
+  attempted.keys.assign(keys.begin(), keys.end());
+  bool behind = patience.arrival == Arrival::kBehindOthers;
+  if (patience.arrival == Arrival::kNew) {
+    behind = !call.BooksAhead() && waiting.HasLine(attempted.keys);
+    if (waiting.IsFull() && MustWait(call, patience.now, attempted)) return;
+  }
+  Decide(call, *version, patience, behind, attempted);
+}
+
+// Nothing is taken for one who could not wait; one who need not may still pass.
+bool Engine::State::MustWait(Call& call, Now now, Attempted& attempted) noexcept {
+  call.SetVerb(Verb::kPeek);
+  SubmitOne(store, call.group(), now);
+  call.TakeUpBans();
+  attempted.answer = call.Conclude({});
+  const Decision& look = attempted.answer.decision;
+  if (!look.allowed || look.delay == Duration(0)) return false;
+  attempted.Refuse(look.delay);
+  return true;
+}
+
+void Engine::State::Decide(Call& call, const PolicyVersion& version, const Patience& patience,
+                           bool behind, Attempted& attempted) noexcept {
+  std::array<Receipt, kMaxGroupCharges> receipts;
+  Group& group = call.group();
+  group.receipts = receipts;
+  // One who is not the first in line takes nothing.
+  call.SetVerb(behind ? Verb::kPeek : Verb::kCheck);
+  SubmitOne(store, group, patience.now);
+  call.TakeUpBans();
+  attempted.again = call.MayPassLater();
+  // A ban counts requests, not attempts.
+  const bool is_last = !attempted.again || patience.rest == Duration(0);
+  if (!group.decision.allowed && is_last) CountDenials(call, version, patience.now);
+  attempted.each.resize(call.rules());
+  attempted.answer = call.Conclude(attempted.each);
+  if (!attempted.answer.decision.allowed) return;
+  if (behind) {
+    attempted.YieldToOthers();
+  } else if (attempted.answer.decision.delay > Duration(0)) {
+    call.ForEachTaken(receipts, [&](const Charge& charge, const Receipt& receipt) {
+      attempted.bookings.push_back({charge.hash, *charge.limit, receipt});
+    });
+  }
+}
+
+void Engine::State::GiveBack(const Attempted& attempted, Now now) noexcept {
+  // Under the limits it was booked under: what another limit has taken over since is no longer the
+  // last booking.
+  InlineVector<Charge, kMaxGroupCharges> charges;
+  std::array<Decision, kMaxGroupCharges> decisions;
+  KeyHashes keys;
+  for (const Attempted::Booking& booking : attempted.bookings) {
+    charges.emplace_back(Charge{.hash = booking.hash,
+                                .limit = &booking.limit,
+                                .cost = 0,
+                                .verb = Verb::kUnbook,
+                                .reserved = booking.receipt.charged,
+                                .receipt = booking.receipt.at});
+    keys.emplace_back(booking.hash);
+  }
+  Group group{.charges = charges.span(), .decisions = decisions};
+  SubmitOne(store, group, now);
+  // Places by their record, which is gone then; and last, because whoever gets one books again.
+  const ReservationId places = attempted.answer.decision.reservation;
+  if (places != ReservationId::kNone) std::ignore = Settle(Action::kCancel, places, 0);
+  waiting.Nudge(keys.span());
+}
+
+WaitId Engine::State::BeginWait(const Request& request, const Ask& ask, Duration patience,
+                                WaitDone done) {
+  const Patience arriving{.request = request,
+                          .cost = NearestCost(ask.cost),
+                          .now = When(ask),
+                          .rest = patience,
+                          .arrival = Arrival::kNew};
+  Attempted attempted;
+  Attempt(arriving, attempted);
+  const Decision& decision = attempted.answer.decision;
+  const Duration delay = decision.delay;
+  const bool held = decision.allowed && delay > Duration(0);
+  if (!held && !attempted.again) {
+    attempted.Tell(done);
+    return WaitId{0};
+  }
+  Decision answer = decision;
+  answer.delay = Duration(0);
+  const SteadyTime now = arriving.now.steady;
+  const std::vector<std::uint64_t> keys = attempted.keys;
+  auto call = std::make_unique<PatientCall>(*this, arriving, std::move(done), std::move(attempted));
+  std::unique_ptr<Waiter> waiter = std::move(call);
+  const std::optional<WaitId> id = held ? waiting.Hold(waiter, answer, now + delay)
+                                        : waiting.StandInLine(waiter, keys, now, now + patience);
+  if (id) return *id;
+  if (held) waiter->GiveBack(arriving.now);
+  answer.allowed = false;
+  answer.reason = Reason::kOverload;
+  answer.reservation = ReservationId::kNone;
+  if (held) answer.retry_after = delay;
+  waiter->Done(answer);
+  return WaitId{0};
+}
+
+WaitId Engine::CheckThen(const Request& request, const Ask& ask, Duration patience, WaitDone done) {
+  const Duration most = state_->versions.Read()->compiled().spec.max_wait;
+  patience = std::min(patience, most);
+  if (patience > Duration(0)) return state_->BeginWait(request, ask, patience, std::move(done));
+  std::array<RuleDecision, kMaxGroupCharges> each;
+  const Answer answer = Check(request, ask, each);
+  done(answer, std::span(each).first(answer.rules));
+  return WaitId{0};
+}
+
+bool Engine::CancelWait(WaitId id) { return state_->waiting.Cancel(id); }
+
+}  // namespace weir

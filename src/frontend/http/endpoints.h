@@ -1,0 +1,64 @@
+// What is behind the paths, but for a plain check, which has a faster way of its own.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include <weir/engine.h>
+#include <weir/result.h>
+
+#include "frontend/desk.h"
+#include "frontend/http/decision_reply.h"
+#include "frontend/http/request_body.h"
+#include "frontend/http/routes.h"
+#include "frontend/http/workbench.h"
+#include "net/byte_buffer.h"
+
+namespace weir {
+
+// The error that names the first rule that the policy does not have.
+std::optional<Error> FindUnknownRule(const Engine& engine, const Request& request);
+
+struct EndpointReply {
+  int status = 200;
+  std::uint32_t decided = 0;
+};
+
+// Answers one request, whole, into `out`.
+class HttpEndpoints {
+ public:
+  struct Call {
+    HttpEndpoint endpoint;
+    std::string_view query{};
+    RequestBodyReader::Text body{};
+    ReplyForm form{};
+  };
+
+  HttpEndpoints(Desk& desk, HttpWorkbench& bench, ByteBuffer& out) noexcept
+      : desk_(desk), bench_(bench), out_(out), now_(desk.loop.now()) {}
+
+  EndpointReply Serve(const Call& call);
+  EndpointReply Refuse(const Error& error, const ReplyForm& form);
+
+ private:
+  // Of check's body.
+  EndpointReply Decide(const Call& call);
+  EndpointReply Batch(const Call& call);
+  EndpointReply CheckLimit(const Call& call);
+  EndpointReply Settle(const Call& call);
+  EndpointReply Top(const Call& call);
+  EndpointReply Readiness(const ReplyForm& form);
+  EndpointReply Text(std::string_view type, std::string_view text, const ReplyForm& form,
+                     int status = 200);
+
+  // None if it was read, into the bench.
+  std::optional<Error> ReadBody(const Call& call, const RequestBodyReader::Form& form);
+
+  Desk& desk_;
+  HttpWorkbench& bench_;
+  ByteBuffer& out_;
+  const Now now_;
+};
+
+}  // namespace weir

@@ -1,0 +1,329 @@
+#include "frontend/http/http_protocol.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string>
+
+#include "frontend/error_table.h"
+#include "frontend/http/endpoints.h"
+#include "frontend/http/routes.h"
+#include "frontend/http/workbench.h"
+#include "net/http/request_reader.h"
+
+namespace weir {
+namespace {
+
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+constexpr std::string_view kProblemType = "application/problem+json";
+
+std::size_t CodeNumberOf(int status) noexcept {
+  if (status == 200) return kReplyOk;
+  if (status == 429) return kReplyLimited;
+  std::array<char, 12> text;
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), status).ptr;
+  return ReplyCodeNumber({text.data(), static_cast<std::size_t>(end - text.data())});
+}
+
+std::string_view ErrorNameOf(int status) noexcept {
+  switch (status) {
+    case 404:
+      return RowOf(ErrorCode::kNotFound).name;
+    case 408:
+      return RowOf(ErrorCode::kDeadline).name;
+    case 413:
+    case 431:
+      return RowOf(ErrorCode::kTooLarge).name;
+    default:
+      return RowOf(ErrorCode::kInvalidArgument).name;
+  }
+}
+
+Refusal RefusalOf(int status) noexcept {
+  switch (status) {
+    case 413:
+      return Refusal::kBody;
+    case 431:
+      return Refusal::kHeader;
+    default:
+      return Refusal::kProtocol;
+  }
+}
+
+// The token of `Bearer token`; empty if it is something else.
+std::string_view BearerToken(std::string_view authorization) noexcept {
+  constexpr std::size_t kScheme = 6;
+  if (authorization.size() <= kScheme || authorization[kScheme] != ' ' ||
+      !http_bytes::IsSameName(authorization.substr(0, kScheme), "bearer")) {
+    return {};
+  }
+  authorization.remove_prefix(kScheme);
+  while (authorization.starts_with(' ')) authorization.remove_prefix(1);
+  return authorization;
+}
+
+// What a reply that waits must remember of its request, in one number.
+struct WaitTag {
+  explicit WaitTag(std::uint64_t bits) noexcept
+      : form{.persistence = static_cast<HttpPersistence>(bits & 3), .problem = (bits & 4) != 0},
+        number(bits >> 3) {}
+  WaitTag(const ReplyForm& its_form, std::uint64_t its_number) noexcept
+      : form(its_form), number(its_number) {}
+
+  std::uint64_t bits() const noexcept {
+    return static_cast<std::uint64_t>(form.persistence) | (form.problem ? 4U : 0U) | (number << 3);
+  }
+
+  ReplyForm form;
+  std::uint64_t number;
+};
+
+class HttpProtocol final : public Protocol {
+ public:
+  explicit HttpProtocol(Exchange& exchange) noexcept
+      : exchange_(exchange), door_(exchange.door()), replies_(exchange.replies()) {}
+
+  Progress OnInput(std::span<char> input) noexcept override {
+    HttpWorkbench& bench = HttpWorkbench::Mine();
+    const ServiceLimits& limits = door_.desk.settings->limits;
+    const HttpRequestReader::Bounds bounds = {.header = static_cast<std::size_t>(limits.header),
+                                              .body = static_cast<std::size_t>(limits.body)};
+    Turn turn{.bench = bench};
+    while (!replies_.closing() && !turn.ends && !replies_.IsFull()) {
+      const std::span<char> rest = input.subspan(turn.used);
+      if (rest.empty()) break;
+      const HttpRequestReader::Outcome outcome = reader_.Read(rest, bounds, bench.head);
+      if (outcome == HttpRequestReader::Outcome::kIncomplete) {
+        if (reader_.TakeContinue()) {
+          Flush(turn);
+          replies_.next().Append(kContinue);
+        }
+        break;
+      }
+      if (outcome == HttpRequestReader::Outcome::kFault) {
+        OnFault(turn);
+        turn.used = input.size();
+        break;
+      }
+      turn.used += reader_.size();
+      Take(turn, input.subspan(turn.used).size());
+    }
+    Flush(turn);
+    if (turn.ends) replies_.CloseWhenSent();
+    begun_ = turn.used < input.size();
+    return {.used = turn.used, .wants = reader_.wants(), .decided = turn.decided};
+  }
+
+  void OnWaited(Replies::Ticket ticket, std::uint64_t tag, const Answer& answer,
+                std::span<const RuleDecision> each) noexcept override {
+    HttpWorkbench& bench = HttpWorkbench::Mine();
+    WaitTag wait(tag);
+    // The last request before the end of the service says so, if it came before that was known.
+    if (exchange_.draining() && wait.number == taken_ && !begun_) {
+      wait.form.persistence = HttpPersistence::kClose;
+      replies_.CloseWhenSent();
+    }
+    bench.text.Clear();
+    Count(bench.writer.Decide(bench.text,
+                              {.decision = answer.decision,
+                               .message = answer.message,
+                               .each = each.first(std::min(each.size(), PendingCheck::kMostRules)),
+                               .now = door_.desk.loop.now()},
+                              *door_.desk.settings, wait.form));
+    replies_.Fill(ticket, bench.text.view());
+  }
+
+  void OnTimeout() noexcept override {
+    if (!begun_) return;
+    constexpr int kTimeout = 408;
+    Say(HttpWorkbench::Mine(),
+        {.status = kTimeout,
+         .name = ErrorNameOf(kTimeout),
+         .message = "the request did not come in time, or not whole"},
+        {.persistence = HttpPersistence::kClose});
+  }
+
+ private:
+  // One call of OnInput.
+  struct Turn {
+    HttpWorkbench& bench;
+    std::size_t used = 0;
+    std::size_t pending = 0;  // Checks that were read and not decided yet.
+    std::uint32_t decided = 0;
+    bool ends = false;  // The connection, after what has been taken up.
+  };
+
+  void Count(int status) noexcept { door_.metrics.requests[CodeNumberOf(status)].Add(); }
+
+  void Say(HttpWorkbench& bench, const ReplyWriter::ErrorReply& error, const ReplyForm& form) {
+    bench.writer.Refuse(replies_.next(), error, form);
+    Count(error.status);
+  }
+
+  void OnFault(Turn& turn) {
+    const HttpFault& fault = reader_.fault();
+    Flush(turn);
+    door_.metrics.Refused(RefusalOf(fault.status));
+    Say(turn.bench,
+        {.status = fault.status, .name = ErrorNameOf(fault.status), .message = fault.message},
+        {.persistence = HttpPersistence::kClose});
+    turn.ends = true;
+  }
+
+  // What the reply looks like, and whether the connection ends with it. While the service drains
+  // it ends with the first request that has nothing behind it: what came before is answered.
+  ReplyForm FormFor(Turn& turn, const HttpHead& head, std::size_t behind) const noexcept {
+    ReplyForm form{.problem = head.accept.size() >= kProblemType.size() &&
+                              head.accept.find(kProblemType) != std::string_view::npos,
+                   .without_body = head.method == "HEAD"};
+    if (!head.keep_alive || (exchange_.draining() && behind == 0)) {
+      form.persistence = HttpPersistence::kClose;
+      turn.ends = true;
+    } else if (head.version == HttpVersion::k10) {
+      form.persistence = HttpPersistence::kKeepAlive;
+    }
+    return form;
+  }
+
+  // Answers the request that was read, or puts it with those that are decided together.
+  void Take(Turn& turn, std::size_t behind) {
+    const HttpHead& head = turn.bench.head;
+    const ReplyForm form = FormFor(turn, head, behind);
+    ++taken_;
+    const bool plain = head.target == kHttpRoutes[0].path && head.method == "POST";
+    const HttpTarget target = plain ? HttpTarget{.path = head.target} : SplitTarget(head.target);
+    const HttpRoute* const route = plain ? kHttpRoutes.data() : FindRoute(target.path);
+    if (!IsServed(turn, route, form) || !MayDo(turn, *route, form)) return;
+    const HttpEndpoints::Call call{
+        .endpoint = route->endpoint,
+        .query = target.query,
+        .body = {.json = {reader_.body().data(), reader_.body().size()}, .behind = behind},
+        .form = form};
+    if (route->endpoint == HttpEndpoint::kCheck) return TakeCheck(turn, call);
+    Flush(turn);
+    const EndpointReply reply = HttpEndpoints(door_.desk, turn.bench, replies_.next()).Serve(call);
+    Count(reply.status);
+    turn.decided += reply.decided;
+  }
+
+  bool IsServed(Turn& turn, const HttpRoute* route, const ReplyForm& form) {
+    constexpr int kNotFound = 404;
+    constexpr int kWrongMethod = 405;
+    constexpr int kNotImplemented = 501;
+    const std::string_view method = turn.bench.head.method;
+    if (route != nullptr && IsAllowed(*route, method)) return true;
+    Flush(turn);
+    if (method == "CONNECT") {
+      turn.ends = true;
+      ReplyForm last = form;
+      last.persistence = HttpPersistence::kClose;
+      Say(turn.bench,
+          {.status = kNotImplemented,
+           .name = ErrorNameOf(kNotImplemented),
+           .message = "there are no tunnels here"},
+          last);
+    } else if (route == nullptr) {
+      Say(turn.bench,
+          {.status = kNotFound,
+           .name = ErrorNameOf(kNotFound),
+           .message = "there is no such path; GET /openapi.json tells which there are"},
+          form);
+    } else {
+      Say(turn.bench,
+          {.status = kWrongMethod,
+           .name = ErrorNameOf(kWrongMethod),
+           .message = route->is_get ? "this path wants GET" : "this path wants POST",
+           .header = route->is_get ? "Allow: GET, HEAD\r\n" : "Allow: POST\r\n"},
+          form);
+    }
+    return false;
+  }
+
+  bool MayDo(Turn& turn, const HttpRoute& route, const ReplyForm& form) {
+    Right right = door_.access.WithoutToken();
+    if (right >= route.right) return true;
+    const std::string_view token = BearerToken(turn.bench.head.authorization);
+    if (!token.empty()) right = std::max(right, door_.access.WithToken(token));
+    if (right >= route.right) return true;
+    Flush(turn);
+    const bool unknown = right == Right::kNone;
+    const ErrorRow& row = RowOf(unknown ? ErrorCode::kUnauthenticated : ErrorCode::kForbidden);
+    if (unknown || !token.empty()) door_.metrics.Refused(Refusal::kToken);
+    Say(turn.bench,
+        {.status = row.http,
+         .name = row.name,
+         .message = unknown ? "a token is needed: Authorization: Bearer and the token"
+                            : "this needs the right to manage",
+         .header = unknown ? "WWW-Authenticate: Bearer\r\n" : ""},
+        form);
+    return false;
+  }
+
+  void TakeCheck(Turn& turn, const HttpEndpoints::Call& call) {
+    const bool large = call.body.json.size() > HttpWorkbench::kMostPendingBytes;
+    if (large) Flush(turn);
+    PendingCheck& check = turn.bench.pending(turn.pending);
+    RequestBodyReader& reader = large ? turn.bench.reader : check.reader;
+    auto error = reader.Read(call.body, {.allowed = kCheckFields}, check.body);
+    if (!error && !check.body.request.rules.empty()) {
+      error = FindUnknownRule(door_.desk.engine, check.body.request);
+    }
+    if (error) {
+      Flush(turn);
+      Count(
+          HttpEndpoints(door_.desk, turn.bench, replies_.next()).Refuse(*error, call.form).status);
+      return;
+    }
+    check.form = call.form;
+    if (check.body.wait > Duration(0)) return Wait(turn, check);
+    ++turn.pending;
+    if (large || turn.pending == HttpWorkbench::kMostPending) Flush(turn);
+  }
+
+  void Wait(Turn& turn, PendingCheck& check) {
+    Flush(turn);
+    exchange_.CheckWaiting(check.body.request,
+                           {.cost = check.body.cost, .now = door_.desk.loop.now()}, check.body.wait,
+                           WaitTag(check.form, taken_).bits());
+  }
+
+  // Decides what was read ahead, and writes the replies.
+  void Flush(Turn& turn) {
+    if (turn.pending == 0) return;
+    HttpWorkbench& bench = turn.bench;
+    const Now now = door_.desk.loop.now();
+    const std::span<BatchRequest> batch(bench.batch.data(), turn.pending);
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      PendingCheck& check = bench.pending(i);
+      batch[i] = {.request = check.body.request, .cost = check.body.cost, .each = check.each};
+    }
+    door_.desk.engine.CheckBatch(batch, now);
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const Answer& answer = batch[i].answer;
+      const std::size_t told = std::min(answer.rules, batch[i].each.size());
+      Count(bench.writer.Decide(replies_.next(),
+                                {.decision = answer.decision,
+                                 .message = answer.message,
+                                 .each = batch[i].each.first(told),
+                                 .now = now},
+                                *door_.desk.settings, bench.pending(i).form));
+    }
+    turn.decided += static_cast<std::uint32_t>(turn.pending);
+    turn.pending = 0;
+  }
+
+  Exchange& exchange_;
+  Door& door_;
+  Replies& replies_;
+  HttpRequestReader reader_{};
+  std::uint64_t taken_ = 0;  // Requests so far.
+  bool begun_ = false;       // There are bytes of a request that is not complete.
+};
+
+}  // namespace
+
+std::unique_ptr<Protocol> MakeHttpProtocol(Exchange& exchange) {
+  return std::make_unique<HttpProtocol>(exchange);
+}
+
+}  // namespace weir

@@ -1,0 +1,63 @@
+// What the HTTP connections of one thread share, because only one is served at a time: room for a
+// head, for some requests read ahead, and for a reply. Kept from request to request, so that an
+// ordinary one allocates nothing.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include <weir/engine.h>
+
+#include "frontend/http/decision_reply.h"
+#include "frontend/http/limits_page.h"
+#include "frontend/http/request_body.h"
+#include "net/byte_buffer.h"
+#include "net/http/request_head.h"
+
+namespace weir {
+
+// A check that was read and not decided yet.
+struct PendingCheck {
+  // How many rules are told of in the headers.
+  static constexpr std::size_t kMostRules = 32;
+
+  RequestBodyReader reader{};
+  RequestBody body{};
+  ReplyForm form{};
+  std::array<RuleDecision, kMostRules> each{};
+};
+
+class HttpWorkbench {
+ public:
+  // Requests that are decided together.
+  static constexpr std::size_t kMostPending = 32;
+  // Larger bodies are not read ahead, so that only one reader grows with them.
+  static constexpr std::size_t kMostPendingBytes = 2048;
+
+  // Of this thread.
+  static HttpWorkbench& Mine() {
+    thread_local HttpWorkbench bench;
+    return bench;
+  }
+
+  PendingCheck& pending(std::size_t number) {
+    if (!pending_[number]) pending_[number] = std::make_unique<PendingCheck>();
+    return *pending_[number];
+  }
+
+  HttpHead head{};
+  std::array<BatchRequest, kMostPending> batch{};
+  RequestBodyReader reader{};
+  RequestBody body{};
+  std::array<RuleDecision, PendingCheck::kMostRules> each{};
+  ReplyWriter writer{};
+  ByteBuffer text{};
+  LimitsPage limits{};
+
+ private:
+  std::array<std::unique_ptr<PendingCheck>, kMostPending> pending_{};
+};
+
+}  // namespace weir
