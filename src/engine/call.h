@@ -82,6 +82,13 @@ class Call {
     }
   }
 
+  // `sink` is void(const RuleInForce&, const Charge&, const Decision&).
+  template <typename Sink>
+  void ForEachRule(Sink&& sink) const noexcept {
+    for (std::size_t i = 0; i < met_.size(); ++i) {
+      sink(version_.rules[met_[i].rule], charges_[i], decisions_[i]);
+    }
+  }
   // Of one that was denied: whether time or others may still let it through.
   bool MayPassLater() const noexcept;
   // What was taken of buckets and windows, by the receipts of the charges.

@@ -34,15 +34,19 @@ Engine::State::State(const Policy& policy, const EngineOptions& options)
       // No rule's name holds a colon.
       limits_scope(Mix(store.Hash("limits:"))),
       notices(options.on_notice),
+      top_denied(clock.Read().steady),
       versions(NextVersion(policy, nullptr).version),
       waiting(clock, options.max_waiters) {}
 
 Engine::State::Next Engine::State::NextVersion(const Policy& policy, const PolicyVersion* before) {
   Next next;
-  next.version =
-      MakeVersion(policy, before,
-                  {.store = store, .texts = texts, .last_limits = last_limits, .now = clock.Read()},
-                  next.change);
+  next.version = MakeVersion(policy, before,
+                             {.store = store,
+                              .texts = texts,
+                              .counters = counters,
+                              .last_limits = last_limits,
+                              .now = clock.Read()},
+                             next.change);
   IdentityOptions options;
   options.warn = [this](std::string_view text) {
     if (notices.IsFirst(Notices::Kind::kForwardingIgnored)) notices.Tell(text);
@@ -105,13 +109,47 @@ void Engine::State::CountDenials(Call& call, const PolicyVersion& version, Now n
       [&](const Call::Denial& denial) { return CountDenial(version, denial, store, now); });
 }
 
+void Engine::State::NoteOutcome(const Call& call, Now now) noexcept {
+  const RuleCounters::Cell cell = counters.OfThisThread();
+  call.ForEachRule([&](const RuleInForce& rule, const Charge& charge, const Decision& decision) {
+    if (decision.allowed) [[likely]] {
+      cell.Add(rule.counter_row, RuleCounters::Outcome::kAllowed);
+    } else if (charge.shadow) {
+      cell.Add(rule.counter_row, RuleCounters::Outcome::kShadowDenied);
+    } else {
+      cell.Add(rule.counter_row, RuleCounters::Outcome::kDenied);
+      top_denied.Add({.hash = charge.hash, .rule = rule.name, .key = charge.key}, now.steady);
+    }
+  });
+}
+
+void Engine::State::NoteOutcome(Call::Course course) noexcept {
+  const RuleCounters::Cell cell = counters.OfThisThread();
+  switch (course) {
+    case Call::Course::kAllowList:
+      cell.Add(RuleCounters::Unruled::kAllowList);
+      break;
+    case Call::Course::kDenyList:
+      cell.Add(RuleCounters::Unruled::kDenyList);
+      break;
+    case Call::Course::kNoRule:
+      cell.Add(RuleCounters::Unruled::kNoRule);
+      break;
+    default:
+      break;
+  }
+}
+
 Answer Engine::State::DoUnder(const PolicyVersion& version, const Request& request, const Ask& ask,
                               const Deed& deed, std::span<RuleDecision> each) noexcept {
   const Now now = When(ask);
   const std::int64_t cost = NearestCost(ask.cost);
   Call call(version, store, request);
   const Call::Course course = Prepare(call, deed.verb, cost);
-  if (course != Call::Course::kCharges) return AnswerWithoutCounting(course, cost);
+  if (course != Call::Course::kCharges) {
+    if (deed.verb == Verb::kCheck) NoteOutcome(course);
+    return AnswerWithoutCounting(course, cost);
+  }
   Group& group = call.group();
   group.action = deed.action;
   group.ttl = deed.ttl;
@@ -121,6 +159,7 @@ Answer Engine::State::DoUnder(const PolicyVersion& version, const Request& reque
     // The request that leads to a ban is told of it: there is no use in coming back earlier.
     CountDenials(call, version, now);
   }
+  if (deed.verb == Verb::kCheck) NoteOutcome(call, now);
   if (deed.verb == Verb::kRefund || deed.verb == Verb::kReset) {
     KeyHashes given_back;
     call.ListKeys(given_back);
@@ -233,6 +272,12 @@ PolicyChange Engine::Apply(const Policy& policy) {
 }
 
 Policy Engine::policy() const { return state_->versions.Read()->policy; }
+
+std::vector<RuleCount> Engine::RuleCounts() const { return state_->counters.Read(); }
+
+std::vector<DeniedKey> Engine::TopDenied(std::size_t most) const {
+  return state_->top_denied.Read(most, state_->clock.Read().steady);
+}
 
 bool Engine::HasRule(std::string_view name) const {
   return std::ranges::binary_search(state_->versions.Read()->names, name);

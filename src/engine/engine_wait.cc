@@ -72,7 +72,6 @@ void Engine::State::Attempted::YieldToOthers() {
   decision.reason = Reason::kLimited;
   decision.delay = Duration(0);
   decision.retry_after = std::max(decision.reset_after, Duration(1));
-  again = true;
 }
 
 void Engine::State::Attempt(const Patience& patience, Attempted& attempted) noexcept {
@@ -81,6 +80,7 @@ void Engine::State::Attempt(const Patience& patience, Attempted& attempted) noex
   const Call::Course course = Prepare(call, Verb::kCheck, patience.cost);
   attempted = {};
   if (course != Call::Course::kCharges) {
+    NoteOutcome(course);
     attempted.answer = AnswerWithoutCounting(course, patience.cost);
     return;
   }
@@ -119,10 +119,13 @@ void Engine::State::Decide(Call& call, const PolicyVersion& version, const Patie
   call.SetVerb(behind ? Verb::kPeek : Verb::kCheck);
   SubmitOne(store, group, patience.now);
   call.TakeUpBans();
-  attempted.again = call.MayPassLater();
-  // A ban counts requests, not attempts.
-  const bool is_last = !attempted.again || patience.rest == Duration(0);
-  if (!group.decision.allowed && is_last) CountDenials(call, version, patience.now);
+  const bool has_room = group.decision.allowed;
+  const bool passes = has_room && !behind;
+  attempted.again = !passes && (has_room || call.MayPassLater());
+  // Requests are counted, not attempts.
+  const bool is_last = passes || !attempted.again || patience.rest == Duration(0);
+  if (is_last && !has_room) CountDenials(call, version, patience.now);
+  if (is_last) NoteOutcome(call, patience.now);
   attempted.each.resize(call.rules());
   attempted.answer = call.Conclude(attempted.each);
   if (!attempted.answer.decision.allowed) return;
