@@ -22,7 +22,7 @@ import unittest
 PATIENCE = 30
 
 source = pathlib.Path()
-program = ""
+program = pathlib.Path()
 # Sanitizers make everything slower; what is measured in time or memory means nothing under them.
 instrumented = False
 
@@ -33,22 +33,24 @@ def main():
     if len(sys.argv) < 3:
         print(f"usage: {sys.argv[0]} SOURCE PROGRAM [TEST...]", file=sys.stderr)
         sys.exit(2)
-    source, program = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2]
+    source, program = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
     with open(program, "rb") as file:
         instrumented = b"__asan_init" in file.read()
     unittest.main(module="__main__", argv=[sys.argv[0], *sys.argv[3:]])
 
 
 class Daemon:
-    """A service under a policy. One that names no listeners gets http and resp."""
+    """A service under a policy. One that names no listeners gets http and resp; {folder} stands for
+    a folder of its own."""
 
     def __init__(self, policy, *, threads=None, environment=None):
         self.folder = tempfile.TemporaryDirectory(prefix="weir-e2e-")
         self.policy_file = pathlib.Path(self.folder.name) / "weir.yaml"
         if "listen:" not in policy:
             policy = "listen: { http: 127.0.0.1:0, resp: 127.0.0.1:0 }\n" + policy
+        policy = policy.replace("{folder}", self.folder.name)
         self.policy_file.write_text(policy, encoding="utf-8")
-        command = [program, "serve", "-c", str(self.policy_file)]
+        command = [str(program), "serve", "-c", str(self.policy_file)]
         if threads is not None:
             command += ["--threads", str(threads)]
         self.process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE,
@@ -111,8 +113,8 @@ class Daemon:
         policy = self.policy_file.read_text(encoding="utf-8")
         for protocol in ("http", "resp"):
             if f"{protocol}:" in policy.partition("listen:")[2].partition("rules:")[0]:
-                line = self.wait_for(f"listening: {protocol} ")
-                found[protocol] = line.partition(f"listening: {protocol} ")[2]
+                line = self.wait_for(f"listening protocol={protocol} address=")
+                found[protocol] = line.rpartition("address=")[2]
         return found
 
     def tell(self, number):

@@ -10,6 +10,8 @@ async function main(name, host, port, protocol, password) {
   const { Redis } = require(name);
   const settings = { host, port: Number(port) };
   if (protocol !== 'default') settings.protocol = Number(protocol);
+  // By itself it shows RESP3's maps as lists.
+  if (protocol === '3') settings.replyMapping = 'resp3';
   if (password) settings.password = password;
   const work = await readWork();
   const client = new Redis(settings);
