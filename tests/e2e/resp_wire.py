@@ -84,7 +84,7 @@ class Reader:
             return int(rest)
         if kind == b"$":
             return None if rest == b"-1" else self._bulk(int(rest))
-        if kind == b"*":
+        if kind in (b"*", b"~"):
             return None if rest == b"-1" else [self._value() for _ in range(int(rest))]
         if kind == b"%":
             return {self._value(): self._value() for _ in range(int(rest))}
