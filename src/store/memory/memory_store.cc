@@ -351,9 +351,7 @@ void MemoryStore::DecideEach(std::span<const Charge> charges, Now now,
 void MemoryStore::Submit(std::span<Group> groups, Now now, Completion& completion) noexcept {
   for (std::size_t done = 0; done < groups.size(); done += kPrefetched) {
     const auto batch = groups.subspan(done, std::min(kPrefetched, groups.size() - done));
-    for (const Group& group : batch) {
-      for (const Charge& charge : group.charges) Prefetch(charge);
-    }
+    for (const Group& group : batch) Prefetch(group);
     for (Group& group : batch) {
       Decide(group, now);
       completion.OnDecided(group);
