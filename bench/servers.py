@@ -153,7 +153,7 @@ def weir(program, core, folder):
     ports = {"http": free_port(), "resp": free_port()}
     policy = pathlib.Path(folder) / "weir.yaml"
     policy.write_text(POLICY.format(**ports))
-    return Server("weir", [program, "serve", "-c", policy], ports, core, folder)
+    return Server("weir", [program, "serve", "-c", policy, "--threads", "1"], ports, core, folder)
 
 
 @contextlib.contextmanager

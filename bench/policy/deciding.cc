@@ -10,6 +10,7 @@
 
 #include "engine/call.h"
 #include "engine/policy_version.h"
+#include "engine/rule_counters.h"
 #include "engine/text_keeper.h"
 #include "harness/keys.h"
 #include "harness/limits.h"
@@ -52,9 +53,13 @@ class InForce {
  public:
   explicit InForce(const PolicyOptions& options) {
     PolicyChange change;
-    version_ = MakeVersion(
-        MakePolicy(options), nullptr,
-        {.store = store_, .texts = texts_, .last_limits = last_limits_, .now = now_}, change);
+    version_ = MakeVersion(MakePolicy(options), nullptr,
+                           {.store = store_,
+                            .texts = texts_,
+                            .counters = counters_,
+                            .last_limits = last_limits_,
+                            .now = now_},
+                           change);
   }
 
   // How many rules the request meets; their charges are made by then.
@@ -69,6 +74,7 @@ class InForce {
   const Now now_ = SystemClock::Shared().Read();
   MemoryStore store_{{}, now_};
   TextKeeper texts_;
+  RuleCounters counters_;
   LastLimits last_limits_;
   std::unique_ptr<PolicyVersion> version_;
 };

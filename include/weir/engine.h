@@ -171,8 +171,10 @@ class Engine {
   Explanation Explain(const Request& request, const Ask& ask = {}) const;
 
   EngineStats Stats() const;
+  // Those above zero.
   std::vector<RuleCount> RuleCounts() const;
-  // Those denied most, the first first; of some thousand that are kept in mind.
+  // Those denied most, the first first; of some thousand that are kept in mind. Old denials fade:
+  // every minute what was counted is halved.
   std::vector<DeniedKey> TopDenied(std::size_t most) const;
   // Whether the policy in force has a rule of this name.
   bool HasRule(std::string_view name) const;

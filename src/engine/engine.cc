@@ -13,6 +13,9 @@
 namespace weir {
 namespace {
 
+// Whether it may leave more for others.
+bool GivesBack(Verb verb) noexcept { return verb == Verb::kRefund || verb == Verb::kReset; }
+
 Verb VerbOf(LimitRequest::Verb verb) noexcept {
   switch (verb) {
     case LimitRequest::Verb::kPeek:
@@ -34,15 +37,19 @@ Engine::State::State(const Policy& policy, const EngineOptions& options)
       // No rule's name holds a colon.
       limits_scope(Mix(store.Hash("limits:"))),
       notices(options.on_notice),
+      top_denied(clock.Read().steady),
       versions(NextVersion(policy, nullptr).version),
       waiting(clock, options.max_waiters) {}
 
 Engine::State::Next Engine::State::NextVersion(const Policy& policy, const PolicyVersion* before) {
   Next next;
-  next.version =
-      MakeVersion(policy, before,
-                  {.store = store, .texts = texts, .last_limits = last_limits, .now = clock.Read()},
-                  next.change);
+  next.version = MakeVersion(policy, before,
+                             {.store = store,
+                              .texts = texts,
+                              .counters = counters,
+                              .last_limits = last_limits,
+                              .now = clock.Read()},
+                             next.change);
   IdentityOptions options;
   options.warn = [this](std::string_view text) {
     if (notices.IsFirst(Notices::Kind::kForwardingIgnored)) notices.Tell(text);
@@ -100,9 +107,40 @@ Call::Course Engine::State::Prepare(Call& call, Verb verb, std::int64_t cost) no
   return course;
 }
 
-void Engine::State::CountDenials(Call& call, const PolicyVersion& version, Now now) noexcept {
+void Engine::State::CountDenials(Call& call, Now now) noexcept {
   call.CountDenials(
-      [&](const Call::Denial& denial) { return CountDenial(version, denial, store, now); });
+      [&](const Call::Denial& denial) { return CountDenial(call.version(), denial, store, now); });
+}
+
+void Engine::State::NoteOutcome(const Call& call, Now now) noexcept {
+  const RuleCounters::Cell cell = counters.OfThisThread();
+  call.ForEachRule([&](const RuleInForce& rule, const Charge& charge, const Decision& decision) {
+    if (decision.allowed) [[likely]] {
+      cell.Add(rule.counter_row, RuleCounters::Outcome::kAllowed);
+    } else if (charge.shadow) {
+      cell.Add(rule.counter_row, RuleCounters::Outcome::kShadowDenied);
+    } else {
+      cell.Add(rule.counter_row, RuleCounters::Outcome::kDenied);
+      top_denied.Add({.hash = charge.hash, .rule = rule.name, .key = charge.key}, now.steady);
+    }
+  });
+}
+
+void Engine::State::NoteOutcome(Call::Course course) noexcept {
+  const RuleCounters::Cell cell = counters.OfThisThread();
+  switch (course) {
+    case Call::Course::kAllowList:
+      cell.Add(RuleCounters::Unruled::kAllowList);
+      break;
+    case Call::Course::kDenyList:
+      cell.Add(RuleCounters::Unruled::kDenyList);
+      break;
+    case Call::Course::kNoRule:
+      cell.Add(RuleCounters::Unruled::kNoRule);
+      break;
+    default:
+      break;
+  }
 }
 
 Answer Engine::State::DoUnder(const PolicyVersion& version, const Request& request, const Ask& ask,
@@ -111,22 +149,34 @@ Answer Engine::State::DoUnder(const PolicyVersion& version, const Request& reque
   const std::int64_t cost = NearestCost(ask.cost);
   Call call(version, store, request);
   const Call::Course course = Prepare(call, deed.verb, cost);
-  if (course != Call::Course::kCharges) return AnswerWithoutCounting(course, cost);
-  Group& group = call.group();
-  group.action = deed.action;
-  group.ttl = deed.ttl;
-  SubmitOne(store, group, now);
-  call.TakeUpBans();
-  if (deed.verb == Verb::kCheck && !group.decision.allowed) {
-    // The request that leads to a ban is told of it: there is no use in coming back earlier.
-    CountDenials(call, version, now);
-  }
-  if (deed.verb == Verb::kRefund || deed.verb == Verb::kReset) {
+  Answer answer;
+  Finish(call, course, deed, now, each, answer);
+  if (course == Call::Course::kCharges && GivesBack(deed.verb)) {
     KeyHashes given_back;
     call.ListKeys(given_back);
     waiting.Nudge(given_back.span());
   }
-  return call.Conclude(each);
+  return answer;
+}
+
+void Engine::State::Finish(Call& call, Call::Course course, const Deed& deed, Now now,
+                           std::span<RuleDecision> each, Answer& answer) noexcept {
+  if (course != Call::Course::kCharges) {
+    if (deed.verb == Verb::kCheck) NoteOutcome(course);
+    answer = AnswerWithoutCounting(course, call.cost());
+    return;
+  }
+  Group& group = call.group();
+  group.action = deed.action;
+  group.ttl = deed.ttl;
+  store.Decide(group, now);
+  call.TakeUpBans();
+  if (deed.verb == Verb::kCheck && !group.decision.allowed) {
+    // The request that leads to a ban is told of it: there is no use in coming back earlier.
+    CountDenials(call, now);
+  }
+  if (deed.verb == Verb::kCheck) NoteOutcome(call, now);
+  call.Conclude(each, answer);
 }
 
 void Engine::State::NoteUnknownTier(std::string_view tier) noexcept {
@@ -151,10 +201,29 @@ Answer Engine::Check(const Incoming& incoming, IdentityStorage& storage, const A
 }
 
 void Engine::CheckBatch(std::span<BatchRequest> requests, Now now) {
-  const auto version = state_->versions.Read();
-  for (BatchRequest& item : requests) {
-    item.answer =
-        state_->DoUnder(*version, item.request, {.cost = item.cost, .now = now}, {}, item.each);
+  if (!requests.empty()) state_->CheckBatch(requests, now);
+}
+
+// While the memory of one request's keys is fetched, the next one is prepared.
+void Engine::State::CheckBatch(std::span<BatchRequest> requests, Now now) noexcept {
+  const auto version = versions.Read();
+  struct Started {
+    std::optional<Call> call;
+    Call::Course course;
+  };
+  std::array<Started, 2> started;
+  const auto start = [&](std::size_t number) {
+    const BatchRequest& item = requests[number];
+    auto& [call, course] = started[number % 2];
+    call.emplace(*version, store, item.request);
+    course = Prepare(*call, Verb::kCheck, NearestCost(item.cost));
+    if (course == Call::Course::kCharges) store.Prefetch(call->group());
+  };
+  start(0);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (i + 1 < requests.size()) start(i + 1);
+    auto& [call, course] = started[i % 2];
+    Finish(*call, course, {}, now, requests[i].each, requests[i].answer);
   }
 }
 
@@ -207,7 +276,7 @@ Result<Decision> Engine::State::Settle(Action action, ReservationId reservation,
               .reservation = reservation,
               .cost = NearestCost(cost),
               .settled = settled};
-  SubmitOne(store, group, clock.Read());
+  store.Decide(group, clock.Read());
   if (group.error) return std::unexpected(*group.error);
   waiting.Nudge(std::span(settled).first(group.settled_count));
   return group.decision;
@@ -233,6 +302,12 @@ PolicyChange Engine::Apply(const Policy& policy) {
 }
 
 Policy Engine::policy() const { return state_->versions.Read()->policy; }
+
+std::vector<RuleCount> Engine::RuleCounts() const { return state_->counters.Read(); }
+
+std::vector<DeniedKey> Engine::TopDenied(std::size_t most) const {
+  return state_->top_denied.Read(most, state_->clock.Read().steady);
+}
 
 bool Engine::HasRule(std::string_view name) const {
   return std::ranges::binary_search(state_->versions.Read()->names, name);

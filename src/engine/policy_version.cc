@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/mix.h"
+#include "engine/rule_counters.h"
 #include "engine/succession.h"
 #include "engine/text_keeper.h"
 
@@ -18,6 +19,7 @@ class VersionMaker {
       : before_(before),
         store_(context.store),
         texts_(context.texts),
+        counters_(context.counters),
         last_limits_(context.last_limits),
         now_(context.now),
         change_(change) {
@@ -70,6 +72,7 @@ class VersionMaker {
                      .denials_scope = Scope("denials:", rule.name),
                      .steps_scope = Scope("steps:", rule.name),
                      .limits = rule.limits};
+    next.counter_row = counters_.RowOf(next.name);
     Note(rule.name, TakeOver(policy, rule, next));
     const Limit& first = next.limits.front();
     if (first.kind() == LimitKind::kCounted) last_limits_.insert_or_assign(next.name, first);
@@ -122,6 +125,7 @@ class VersionMaker {
   const PolicyVersion* before_;
   const Store& store_;
   TextKeeper& texts_;
+  RuleCounters& counters_;
   LastLimits& last_limits_;
   Now now_;
   PolicyChange& change_;

@@ -25,7 +25,8 @@ struct RuleInForce {
   std::uint64_t ban_scope = 0;  // and what its bans are counted by from those.
   std::uint64_t denials_scope = 0;
   std::uint64_t steps_scope = 0;
-  std::vector<Limit> limits;  // As in the compiled rule; all of one generation.
+  std::uint32_t counter_row = 0;  // Where its decisions are counted.
+  std::vector<Limit> limits;      // As in the compiled rule; all of one generation.
 };
 
 // Immutable once others can see it.
@@ -42,6 +43,7 @@ struct PolicyVersion {
 
 // Texts that stay for good. Not thread-safe.
 class TextKeeper;
+class RuleCounters;
 
 // By the name of a rule, what it counted by when it last counted anything: a rule that is switched
 // off or refuses everybody for a while goes on where it was.
@@ -51,6 +53,7 @@ using LastLimits = std::unordered_map<std::string_view, Limit>;
 struct VersionContext {
   const Store& store;
   TextKeeper& texts;
+  RuleCounters& counters;
   LastLimits& last_limits;
   Now now;
 };

@@ -1,0 +1,71 @@
+// The words of WEIR.CHECK and of those who take the same:
+//
+//   WEIR.CHECK per-user user ann path /orders header.x-plan gold @cost 3 @wait_ms 500
+//
+// A rule, or * for all of them; then names and values in any order. Those with @ are options, the
+// others attributes of the request.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include <weir/request.h>
+#include <weir/result.h>
+#include <weir/time.h>
+
+#include "base/inline_vector.h"
+
+namespace weir::resp {
+
+// Room for attributes that have names of their own, of several commands.
+class NamedValues {
+ public:
+  static constexpr std::size_t kMostOfAKind = 64;  // In one command.
+  using Kind = InlineVector<NamedValue, 4 * kMostOfAKind>;
+
+  NamedValues() noexcept {}  // NOLINT: `= default` would have the room filled with zeros
+
+  // Whether any command finds room.
+  bool HasRoom() const noexcept {
+    for (const Kind& kind : kinds_) {
+      if (kind.size() > 3 * kMostOfAKind) return false;
+    }
+    return true;
+  }
+  void Clear() noexcept {
+    for (Kind& kind : kinds_) {
+      while (!kind.empty()) kind.pop_back();
+    }
+  }
+  Kind& operator[](std::size_t kind) noexcept { return kinds_[kind]; }
+
+ private:
+  Kind kinds_[4];
+};
+
+struct CheckWords {
+  Request request{};
+  std::int64_t cost = 1;
+  Duration wait{0};
+  Duration ttl = std::chrono::seconds(60);
+};
+
+// Which options a command takes.
+struct CheckOptions {
+  bool cost = true;
+  bool wait = false;
+  bool ttl = false;
+};
+
+// `words` from the rule on; the request refers to them and to `values`. The name of the rule is not
+// looked up.
+Result<void> ReadCheckWords(std::span<const std::string_view> words, const CheckOptions& options,
+                            NamedValues& values, CheckWords& check);
+
+// "@cost": a whole number from 0 to kMaxCount.
+Result<std::int64_t> ReadCost(std::string_view text);
+
+}  // namespace weir::resp

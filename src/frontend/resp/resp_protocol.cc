@@ -1,0 +1,381 @@
+#include "frontend/resp/resp_protocol.h"
+
+#include <string>
+#include <utility>
+
+#include "base/inline_vector.h"
+#include "frontend/resp/check_words.h"
+#include "frontend/resp/command_list.h"
+#include "frontend/resp/command_table.h"
+#include "frontend/resp/decision_reply.h"
+#include "frontend/resp/gathered.h"
+#include "frontend/resp/reply.h"
+#include "frontend/resp/session.h"
+#include "frontend/resp/throttle.h"
+#include "limit/limit_words.h"
+#include "net/resp/command_reader.h"
+
+namespace weir {
+namespace {
+
+using resp::CheckWords;
+using resp::CommandId;
+using resp::CommandReading;
+using resp::CommandRow;
+using resp::Gathered;
+using resp::LimitShape;
+using resp::Reply;
+using resp::ThrottleStyle;
+using resp::Version;
+
+constexpr std::size_t kMostArguments = 1024;
+
+using Words = std::span<const std::string_view>;
+
+std::string UnknownRule(std::string_view name) { return "unknown rule " + Quoted(name); }
+
+// Browsers can be made to send these to any port, with commands in the body behind them.
+bool IsHttp(std::string_view name) noexcept {
+  return resp::EqualsUpperCase(name, "POST") || resp::EqualsUpperCase(name, "HOST:");
+}
+
+class RespProtocol final : public Protocol {
+ public:
+  explicit RespProtocol(Exchange& exchange)
+      : exchange_(exchange), desk_(exchange.door().desk), session_(exchange) {}
+
+  Progress OnInput(std::span<char> input) noexcept override;
+  void OnWaited(Replies::Ticket ticket, std::uint64_t tag, const Answer& answer,
+                std::span<const RuleDecision> each) noexcept override;
+  void OnTimeout() noexcept override {
+    NewReply().Fail("ERR", "Protocol error: the command was not completed");
+  }
+
+ private:
+  // One call of OnInput.
+  struct Turn {
+    Now now;
+    Progress progress{};
+    Gathered gathered{};
+  };
+
+  Reply NewReply() noexcept {
+    return {exchange_.replies().next(), session_.version(), exchange_.door().metrics};
+  }
+
+  void TakeUp(Words words, Turn& turn);
+  void Run(const CommandRow& row, Words words, Turn& turn);
+  void TakeUpUnknown(Words words, Turn& turn);
+  // For want of a right.
+  void Refuse(const CommandRow& row, Turn& turn);
+  void RefuseStranger();
+  // Decides and answers what was gathered.
+  void Decide(Turn& turn);
+
+  void GatherThrottle(ThrottleStyle style, Words words, Turn& turn);
+  void GatherLimit(Words words, Turn& turn);
+  void AddLimit(const LimitRequest& request, const LimitShape& shape, Turn& turn);
+  void Check(Words words, Turn& turn);
+  void Wait(Words words, const CheckWords& check, Turn& turn);
+  // Peek, reserve and those who manage.
+  Answer Ask(CommandId id, const CheckWords& check, Now now);
+  void DecideOne(CommandId id, Words words, Turn& turn);
+  void Settle(CommandId id, Words words, Turn& turn);
+  void Stop(const CommandReading& reading);
+
+  // Decides what was gathered first, so that replies keep their order.
+  void Fail(const Error& error, Turn& turn) {
+    Decide(turn);
+    NewReply().Fail(error);
+  }
+  void Fail(std::string_view text, Turn& turn) {
+    Decide(turn);
+    NewReply().Fail("ERR", text);
+  }
+
+  Exchange& exchange_;
+  Desk& desk_;
+  resp::Session session_;
+  resp::CommandReader reader_;
+};
+
+Protocol::Progress RespProtocol::OnInput(std::span<char> input) noexcept {
+  Turn turn{.now = desk_.loop.now()};
+  Replies& replies = exchange_.replies();
+  const resp::CommandBounds bounds{
+      .arguments = kMostArguments,
+      .bytes = static_cast<std::size_t>(desk_.settings->limits.command)};
+  InlineVector<std::string_view, 2 * kMostArguments> words;
+  std::string_view* const room = words.begin();
+  std::size_t taken = 0;
+  while (!replies.closing()) {
+    if (turn.gathered.empty()) {
+      if (replies.IsFull()) break;
+      taken = 0;
+    }
+    const CommandReading reading = reader_.Read(input.subspan(turn.progress.used),
+                                                {room + taken, 2 * kMostArguments - taken}, bounds);
+    if (reading.kind == CommandReading::Kind::kCommand) [[likely]] {
+      turn.progress.used += reading.used;
+      if (reading.arguments > 0) TakeUp({room + taken, reading.arguments}, turn);
+      taken += reading.arguments;
+      continue;
+    }
+    Decide(turn);
+    if (reading.kind == CommandReading::Kind::kNoRoom) continue;
+    turn.progress.wants = reading.wants;
+    if (reading.kind != CommandReading::Kind::kIncomplete) Stop(reading);
+    break;
+  }
+  return turn.progress;
+}
+
+void RespProtocol::Stop(const CommandReading& reading) {
+  const bool too_large = reading.kind == CommandReading::Kind::kTooLarge;
+  exchange_.door().metrics.Refused(too_large ? Refusal::kCommand : Refusal::kProtocol);
+  NewReply().Fail("ERR", ErrorText(reading));
+  exchange_.replies().CloseWhenSent();
+}
+
+void RespProtocol::TakeUp(Words words, Turn& turn) {
+  const CommandRow* const row = resp::FindCommand(words[0]);
+  if (row == nullptr) [[unlikely]]
+    return TakeUpUnknown(words, turn);
+  if (session_.right() < row->right) [[unlikely]]
+    return Refuse(*row, turn);
+  if (words.size() < row->least || words.size() > row->most) [[unlikely]]
+    return Fail(resp::WrongNumberText(row->name), turn);
+  Run(*row, words, turn);
+  if (turn.gathered.IsFull()) Decide(turn);
+}
+
+void RespProtocol::TakeUpUnknown(Words words, Turn& turn) {
+  Decide(turn);
+  if (IsHttp(words[0])) {
+    exchange_.door().metrics.Refused(Refusal::kProtocol);
+    return exchange_.replies().CloseWhenSent();
+  }
+  if (session_.right() == Right::kNone) return RefuseStranger();
+  NewReply().Fail("ERR", resp::UnknownCommandText(words));
+}
+
+void RespProtocol::Refuse(const CommandRow& row, Turn& turn) {
+  Decide(turn);
+  if (session_.right() == Right::kNone) return RefuseStranger();
+  NewReply().Fail("NOPERM", std::string(row.name) + " needs the right to manage");
+}
+
+void RespProtocol::RefuseStranger() {
+  exchange_.door().metrics.Refused(Refusal::kToken);
+  NewReply().Fail("NOAUTH", "Authentication required.");
+}
+
+void RespProtocol::Run(const CommandRow& row, Words words, Turn& turn) {
+  switch (row.id) {
+    case CommandId::kClThrottle:
+      return GatherThrottle(ThrottleStyle::kRedisCell, words.subspan(1), turn);
+    case CommandId::kThrottle:
+      return GatherThrottle(ThrottleStyle::kThrottlecrab, words.subspan(1), turn);
+    case CommandId::kWeirLimit:
+      return GatherLimit(words.subspan(1), turn);
+    case CommandId::kWeirCheck:
+      return Check(words.subspan(1), turn);
+    case CommandId::kWeirPeek:
+    case CommandId::kWeirReserve:
+    case CommandId::kWeirRefund:
+    case CommandId::kWeirPenalize:
+    case CommandId::kWeirReset:
+      Decide(turn);
+      return DecideOne(row.id, words.subspan(1), turn);
+    case CommandId::kWeirCommit:
+    case CommandId::kWeirCancel:
+    case CommandId::kWeirRelease:
+      Decide(turn);
+      return Settle(row.id, words.subspan(1), turn);
+    default:
+      Decide(turn);
+      Reply reply = NewReply();
+      return session_.Run(row, words, reply);
+  }
+}
+
+void RespProtocol::Decide(Turn& turn) {
+  Gathered& gathered = turn.gathered;
+  if (gathered.empty()) return gathered.Clear();
+  ByteBuffer& out = exchange_.replies().next();
+  if (!gathered.checks.empty()) {
+    desk_.engine.CheckBatch(gathered.checks.span(), turn.now);
+    for (const BatchRequest& check : gathered.checks) {
+      WriteDecision(out, session_.version(), check.answer.decision, turn.now.wall);
+    }
+  } else {
+    desk_.engine.CheckLimits(gathered.limits.span(), turn.now);
+    for (std::size_t i = 0; i < gathered.limits.size(); ++i) {
+      const LimitRequest& request = gathered.limits[i];
+      const LimitShape& shape = gathered.shapes[i];
+      if (shape.kind == LimitShape::Kind::kDecision) {
+        WriteDecision(out, session_.version(), request.decision, turn.now.wall);
+      } else {
+        WriteThrottleReply(out,
+                           shape.kind == LimitShape::Kind::kRedisCell
+                               ? ThrottleStyle::kRedisCell
+                               : ThrottleStyle::kThrottlecrab,
+                           shape.quantity, request);
+      }
+    }
+  }
+  const std::size_t decided = gathered.checks.size() + gathered.limits.size();
+  exchange_.door().metrics.requests[kReplyRespOk].Add(decided);
+  turn.progress.decided += static_cast<std::uint32_t>(decided);
+  gathered.Clear();
+}
+
+void RespProtocol::AddLimit(const LimitRequest& request, const LimitShape& shape, Turn& turn) {
+  if (!turn.gathered.checks.empty()) Decide(turn);
+  turn.gathered.limits.emplace_back(request);
+  turn.gathered.shapes.emplace_back(shape);
+}
+
+void RespProtocol::GatherThrottle(ThrottleStyle style, Words words, Turn& turn) {
+  const Result<resp::ThrottleWords> read = resp::ReadThrottleWords(style, words);
+  if (!read) [[unlikely]]
+    return Fail(read.error(), turn);
+  if (read->GivesBack() && session_.right() < Right::kManage) {
+    return Fail(Error{ErrorCode::kForbidden,
+                      "a negative quantity gives back, which needs the right to manage"},
+                turn);
+  }
+  const Result<const Limit*> limit = desk_.limits.Find(read->bucket);
+  if (!limit) [[unlikely]]
+    return Fail(limit.error(), turn);
+  const bool cell = style == ThrottleStyle::kRedisCell;
+  AddLimit(ThrottleRequest(style, words[0], *limit, read->quantity),
+           {.kind = cell ? LimitShape::Kind::kRedisCell : LimitShape::Kind::kThrottlecrab,
+            .quantity = read->quantity},
+           turn);
+}
+
+// key limit-text [algorithm] [@cost n]
+void RespProtocol::GatherLimit(Words words, Turn& turn) {
+  const std::string_view key = words[0];
+  const std::string_view text = words[1];
+  std::string_view algorithm;
+  std::int64_t cost = 1;
+  words = words.subspan(2);
+  if (words.size() % 2 == 1) {
+    algorithm = words[0];
+    words = words.subspan(1);
+    if (algorithm == "@cost") return Fail("\"@cost\": its value is missing", turn);
+  }
+  if (!words.empty()) {
+    if (words[0] != "@cost")
+      return Fail(Quoted(words[0]) + ": no such option; there is @cost", turn);
+    const Result<std::int64_t> read = resp::ReadCost(words[1]);
+    if (!read) return Fail(read.error(), turn);
+    cost = *read;
+  }
+  const Result<const Limit*> limit = desk_.limits.Find(text, algorithm);
+  if (!limit) return Fail(limit.error(), turn);
+  AddLimit({.key = key, .limit = *limit, .cost = cost}, {}, turn);
+}
+
+void RespProtocol::Check(Words words, Turn& turn) {
+  CheckWords check;
+  if (!turn.gathered.limits.empty()) Decide(turn);
+  const Result<void> read = ReadCheckWords(words, {.wait = true}, turn.gathered.values, check);
+  if (!read) [[unlikely]]
+    return Fail(read.error(), turn);
+  if (!check.request.rules.empty() && !desk_.engine.HasRule(words[0])) [[unlikely]]
+    return Fail(UnknownRule(words[0]), turn);
+  if (check.wait > Duration(0)) return Wait(words, check, turn);
+  turn.gathered.checks.emplace_back(check.request, check.cost);
+}
+
+void RespProtocol::Wait(Words words, const CheckWords& check, Turn& turn) {
+  if (!turn.gathered.empty()) {
+    Decide(turn);  // Which clears what this request refers to.
+    return Check(words, turn);
+  }
+  exchange_.CheckWaiting(check.request, {.cost = check.cost}, check.wait,
+                         std::to_underlying(session_.version()));
+  turn.gathered.Clear();
+}
+
+void RespProtocol::OnWaited(Replies::Ticket ticket, std::uint64_t tag, const Answer& answer,
+                            std::span<const RuleDecision> /*each*/) noexcept {
+  ByteBuffer out;
+  WriteDecision(out, static_cast<Version>(tag), answer.decision, desk_.loop.now().wall);
+  exchange_.door().metrics.requests[kReplyRespOk].Add();
+  exchange_.replies().Fill(ticket, out.view());
+}
+
+Answer RespProtocol::Ask(CommandId id, const CheckWords& check, Now now) {
+  const weir::Ask ask{.cost = check.cost, .now = now};
+  switch (id) {
+    case CommandId::kWeirPeek:
+      return desk_.engine.Peek(check.request, ask);
+    case CommandId::kWeirReserve:
+      return desk_.engine.Reserve(check.request, ask, check.ttl);
+    case CommandId::kWeirRefund:
+      return desk_.engine.Refund(check.request, ask);
+    case CommandId::kWeirPenalize:
+      return desk_.engine.Penalize(check.request, ask);
+    default:
+      return desk_.engine.Reset(check.request, ask);
+  }
+}
+
+void RespProtocol::DecideOne(CommandId id, Words words, Turn& turn) {
+  const bool manages =
+      id == CommandId::kWeirRefund || id == CommandId::kWeirPenalize || id == CommandId::kWeirReset;
+  CheckWords check;
+  const Result<void> read = ReadCheckWords(
+      words, {.cost = id != CommandId::kWeirReset, .ttl = id == CommandId::kWeirReserve},
+      turn.gathered.values, check);
+  Reply reply = NewReply();
+  if (!read) {
+    reply.Fail(read.error());
+  } else if (check.request.rules.empty() && manages) {
+    reply.Fail("ERR", "rule: \"*\" is not allowed here; write the name of the rule that is meant");
+  } else if (!check.request.rules.empty() && !desk_.engine.HasRule(words[0])) {
+    reply.Fail("ERR", UnknownRule(words[0]));
+  } else {
+    const Answer answer = Ask(id, check, turn.now);
+    ++turn.progress.decided;
+    WriteDecision(reply.out(), session_.version(), answer.decision, turn.now.wall);
+  }
+  turn.gathered.values.Clear();
+}
+
+// id, and what it really cost for those that can say.
+void RespProtocol::Settle(CommandId id, Words words, Turn& turn) {
+  Reply reply = NewReply();
+  const std::optional<ReservationId> reservation = resp::ParseReservation(words[0]);
+  if (!reservation) {
+    return reply.Fail("ERR", "id: " + Quoted(words[0]) +
+                                 " is not allowed; write the 16 hex digits of a reservation");
+  }
+  Result<std::int64_t> cost = 1;
+  if (words.size() > 1) {
+    if (words[1] != "@cost") {
+      return reply.Fail("ERR", Quoted(words[1]) + ": no such option; there is @cost");
+    }
+    if (words.size() == 2) return reply.Fail("ERR", "\"@cost\": its value is missing");
+    cost = resp::ReadCost(words[2]);
+    if (!cost) return reply.Fail(cost.error());
+  }
+  const Result<Decision> decision = id == CommandId::kWeirCommit
+                                        ? desk_.engine.Commit(*reservation, *cost)
+                                        : desk_.engine.Cancel(*reservation);
+  if (!decision) return reply.Fail(decision.error());
+  ++turn.progress.decided;
+  WriteDecision(reply.out(), session_.version(), *decision, turn.now.wall);
+}
+
+}  // namespace
+
+std::unique_ptr<Protocol> MakeRespProtocol(Exchange& exchange) {
+  return std::make_unique<RespProtocol>(exchange);
+}
+
+}  // namespace weir

@@ -1,0 +1,129 @@
+#include "frontend/resp/throttle.h"
+
+#include <array>
+#include <charconv>
+#include <string>
+
+#include "base/ticks.h"
+#include "limit/limit_words.h"
+#include "net/resp/writer.h"
+
+namespace weir::resp {
+namespace {
+
+constexpr std::array<std::string_view, 5> kNames = {"key", "max_burst", "count", "period",
+                                                    "quantity"};
+
+std::unexpected<Error> Invalid(std::string message) {
+  return std::unexpected(Error{ErrorCode::kInvalidArgument, std::move(message)});
+}
+
+// The number in words[i]. False: it is none, or not from `least` to `most`.
+bool ReadInteger(std::string_view text, std::int64_t& number) noexcept {
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stop == end;
+}
+
+std::unexpected<Error> NotAllowed(std::size_t field, std::string_view text, std::int64_t least,
+                                  std::int64_t most) {
+  return Invalid(std::string(kNames[field]) + ": " + Quoted(text) +
+                 " is not allowed; write a whole number from " + std::to_string(least) + " to " +
+                 std::to_string(most));
+}
+
+// Up only if there is a whole millisecond; what is less is dropped.
+std::int64_t CellSeconds(Duration length) noexcept {
+  const std::int64_t milliseconds = length.count() / 1'000'000;
+  return milliseconds / 1000 + (milliseconds % 1000 > 0 ? 1 : 0);
+}
+
+struct FiveIntegers {
+  std::int64_t verdict;
+  std::int64_t limit;
+  std::int64_t remaining;
+  std::int64_t first_time;
+  std::int64_t second_time;
+};
+
+FiveIntegers CellReply(std::int64_t quantity, const LimitRequest& request) noexcept {
+  const Decision& decision = request.decision;
+  FiveIntegers reply{.verdict = decision.allowed ? 0 : 1,
+                     .limit = decision.limit,
+                     .remaining = decision.remaining,
+                     .first_time = -1,
+                     .second_time = CellSeconds(decision.reset_after)};
+  if (quantity > 0) {
+    const bool later = !decision.allowed && decision.retry_after != kNever;
+    if (later) reply.first_time = CellSeconds(decision.retry_after);
+  } else {
+    const Duration excess =
+        decision.reset_after - ToDuration(Ticks(request.limit->burst_tolerance()));
+    const bool limited = excess > Duration(0) && quantity == 0;
+    reply.verdict = limited ? 1 : 0;
+    if (limited) reply.first_time = CellSeconds(excess);
+  }
+  return reply;
+}
+
+FiveIntegers CrabReply(const Decision& decision) noexcept {
+  using std::chrono::seconds;
+  const std::int64_t retry_after =
+      decision.retry_after == kNever ? -1 : RoundUpTo<seconds>(decision.retry_after);
+  return {.verdict = decision.allowed ? 1 : 0,
+          .limit = decision.limit,
+          .remaining = decision.remaining,
+          .first_time = RoundUpTo<seconds>(decision.reset_after),
+          .second_time = retry_after};
+}
+
+}  // namespace
+
+Result<ThrottleWords> ReadThrottleWords(ThrottleStyle style,
+                                        std::span<const std::string_view> words) {
+  const bool cell = style == ThrottleStyle::kRedisCell;
+  std::array<std::int64_t, 5> numbers = {0, 0, 0, 0, 1};
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    // One less than the largest bucket for redis-cell, because it counts one more.
+    const std::int64_t most = cell && i == 1 ? kMaxCount - 1 : kMaxCount;
+    const std::int64_t least = i == 4 ? (cell ? -kMaxCount : 0) : (cell && i == 1 ? 0 : 1);
+    const bool read = ReadInteger(words[i], numbers[i]);
+    if (cell && read && numbers[i] == 0 && (i == 2 || i == 3)) {
+      return Invalid("Cell error: Zero rates are not supported");
+    }
+    if (!read || numbers[i] < least || numbers[i] > most) [[unlikely]]
+      return NotAllowed(i, words[i], least, most);
+  }
+  return ThrottleWords{.bucket = {.capacity = cell ? numbers[1] + 1 : numbers[1],
+                                  .count = numbers[2],
+                                  .seconds = numbers[3]},
+                       .quantity = numbers[4]};
+}
+
+LimitRequest ThrottleRequest(ThrottleStyle style, std::string_view key, const Limit* limit,
+                             std::int64_t quantity) noexcept {
+  LimitRequest request{.key = key, .limit = limit, .cost = quantity};
+  if (quantity < 0) {
+    request.cost = -quantity;
+    request.verb = LimitRequest::Verb::kRefund;
+  } else if (quantity == 0 && style == ThrottleStyle::kRedisCell) {
+    request.cost = 1;
+    request.verb = LimitRequest::Verb::kPeek;
+  }
+  return request;
+}
+
+void WriteThrottleReply(ByteBuffer& out, ThrottleStyle style, std::int64_t quantity,
+                        const LimitRequest& request) {
+  const FiveIntegers reply = style == ThrottleStyle::kRedisCell ? CellReply(quantity, request)
+                                                                : CrabReply(request.decision);
+  char* at = out.Room(5 * (kMostIntegerBytes + 3) + 8);
+  at = PutInteger(PutText(at, "*5\r\n:"), reply.verdict);
+  at = PutInteger(PutText(at, "\r\n:"), reply.limit);
+  at = PutInteger(PutText(at, "\r\n:"), reply.remaining);
+  at = PutInteger(PutText(at, "\r\n:"), reply.first_time);
+  at = PutInteger(PutText(at, "\r\n:"), reply.second_time);
+  out.WroteUpTo(PutText(at, "\r\n"));
+}
+
+}  // namespace weir::resp

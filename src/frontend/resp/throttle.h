@@ -1,0 +1,44 @@
+// CL.THROTTLE as redis-cell has it and THROTTLE as throttlecrab has it: a bucket whose size and
+// rate come with every call.
+//
+//   CL.THROTTLE key max_burst count period [quantity]
+//     -> limited 0|1, max_burst + 1, remaining, retry_after, reset_after
+//   THROTTLE    key max_burst count period [quantity]
+//     -> allowed 1|0, max_burst, remaining, reset_after, retry_after
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include <weir/engine.h>
+#include <weir/result.h>
+
+#include "frontend/limit_cache.h"
+#include "net/byte_buffer.h"
+
+namespace weir::resp {
+
+enum class ThrottleStyle : std::uint8_t { kRedisCell, kThrottlecrab };
+
+struct ThrottleWords {
+  LimitCache::Bucket bucket{};
+  std::int64_t quantity = 1;
+
+  bool GivesBack() const noexcept { return quantity < 0; }
+};
+
+// `words` from the key on. Whether such a bucket can be is for the limit cache to say.
+Result<ThrottleWords> ReadThrottleWords(ThrottleStyle style,
+                                        std::span<const std::string_view> words);
+
+// What to ask for. Redis-cell answers a call for nothing by whether the key is within its bounds,
+// not by whether one unit more would be, so that is peeked at instead.
+LimitRequest ThrottleRequest(ThrottleStyle style, std::string_view key, const Limit* limit,
+                             std::int64_t quantity) noexcept;
+
+// The reply to such a request once it was decided.
+void WriteThrottleReply(ByteBuffer& out, ThrottleStyle style, std::int64_t quantity,
+                        const LimitRequest& request);
+
+}  // namespace weir::resp
