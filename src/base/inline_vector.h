@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 namespace weir {
@@ -21,6 +22,12 @@ class InlineVector {
   template <typename... Arguments>
   T& emplace_back(Arguments&&... arguments) {
     return *std::construct_at(items_ + size_++, std::forward<Arguments>(arguments)...);
+  }
+
+  // One more, with whatever lies there: for those who will write it before they read it.
+  T& emplace_back_unset() noexcept {
+    static_assert(std::is_trivially_copyable_v<T>, "it would have to be made");
+    return items_[size_++];
   }
 
   // There must be one.

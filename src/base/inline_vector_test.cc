@@ -42,5 +42,13 @@ TEST(InlineVector, DestroysOnlyWhatItMade) {
   EXPECT_EQ(counted.use_count(), 1);
 }
 
+TEST(InlineVector, MakesRoomForWhatIsWrittenLater) {
+  InlineVector<int, 3> numbers;
+  numbers.emplace_back(1);
+  numbers.emplace_back_unset() = 2;
+  EXPECT_EQ(numbers.size(), 2U);
+  EXPECT_EQ(numbers[1], 2);
+}
+
 }  // namespace
 }  // namespace weir

@@ -18,6 +18,7 @@ const Limit& RefuseAll() noexcept {
 
 Call::Course Call::Prepare(Verb verb, std::int64_t cost) noexcept {
   const CompiledPolicy& policy = version_.compiled();
+  cost_ = cost;
   Course course = Course::kNoRule;
   bool fits = true;
   policy.matcher->ForEach(facts_, [&](std::uint32_t number) {
@@ -59,7 +60,7 @@ bool Call::Meet(std::uint32_t number, Verb verb, std::int64_t cost) noexcept {
   }
   const RuleInForce& in_force = version_.rules[number];
   const bool refused = !key.complete && rule.unidentified == Unidentified::kDeny;
-  const std::uint32_t its_tier = rule.tiers.empty() ? 0 : policy.TierOf(request_.tier).number;
+  const std::uint32_t its_tier = rule.tiers.empty() ? 0 : tier_.number;
   const auto chosen = policy.ChooseLimit(rule, key.subject(), its_tier);
   Add({.rule = in_force.name,
        .key = key.subject(),
@@ -86,11 +87,6 @@ const Call::WrittenKey& Call::KeyOf(const CompiledRule& rule, const CompiledMatc
   std::memcpy(key.text.data(), subject.data(), subject.size());
   key.hash = store_.Hash(subject);
   return key;
-}
-
-Charge& Call::Add(const Charge& charge) noexcept {
-  decisions_.emplace_back();
-  return charges_.emplace_back(charge);
 }
 
 // Whether somebody is banned is asked together with everything else, so that the answer is of one
@@ -182,8 +178,9 @@ void Call::DenyFor(std::size_t number, Duration rest) noexcept {
   decision.delay = Duration(0);
 }
 
-Answer Call::Conclude(std::span<RuleDecision> each) noexcept {
-  Answer answer{.rules = met_.size()};
+void Call::Conclude(std::span<RuleDecision> each, Answer& answer) noexcept {
+  answer.rules = met_.size();
+  answer.message = {};
   for (std::size_t i = 0; i < std::min(met_.size(), each.size()); ++i) {
     each[i] = {.decision = decisions_[i],
                .shadow = charges_[i].shadow,
@@ -194,13 +191,12 @@ Answer Call::Conclude(std::span<RuleDecision> each) noexcept {
   const bool may_be_banned = charges_.size() > met_.size();
   answer.decision = may_be_banned ? Combine(rules, decisions_.span()) : group_.decision;
   answer.decision.reservation = group_.reservation;
-  if (answer.decision.allowed) return answer;
+  if (answer.decision.allowed) return;
   for (const Met& met : met_) {
     if (version_.rules[met.rule].name != answer.decision.rule) continue;
     answer.message = version_.rules[met.rule].message;
     break;
   }
-  return answer;
 }
 
 }  // namespace weir

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -25,9 +26,9 @@ class Call {
   Call(const PolicyVersion& version, const Store& store, const Request& request) noexcept
       : version_(version),
         store_(store),
-        request_(version.compiled().WithTierThatCounts(request)),
+        tier_(version.compiled().TierOf(request.tier)),
         stated_tier_(request.tier),
-        has_unknown_tier_(!version.compiled().TierOf(request.tier).known),
+        request_(NeedsDefaultTier() ? Changed(request) : request),
         facts_(request_) {}
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
@@ -43,6 +44,8 @@ class Call {
   Course Prepare(Verb verb, std::int64_t cost) noexcept;
 
   Group& group() noexcept { return group_; }
+  std::int64_t cost() const noexcept { return cost_; }
+  const PolicyVersion& version() const noexcept { return version_; }
 
   // --- For those who are ready to wait. ---
 
@@ -101,9 +104,9 @@ class Call {
   }
 
   // The answer; `each` is filled as Engine::Check says.
-  Answer Conclude(std::span<RuleDecision> each) noexcept;
+  void Conclude(std::span<RuleDecision> each, Answer& answer) noexcept;
 
-  bool has_unknown_tier() const noexcept { return has_unknown_tier_; }
+  bool has_unknown_tier() const noexcept { return !tier_.known; }
   std::string_view stated_tier() const noexcept { return stated_tier_; }
   std::size_t rules() const noexcept { return met_.size(); }
   const Facts& facts() const noexcept { return facts_; }
@@ -128,6 +131,14 @@ class Call {
     std::string_view subject() const noexcept { return {text.data(), size}; }
   };
 
+  // Only for those who have no tier, or one that does not exist, is a request copied.
+  bool NeedsDefaultTier() const noexcept {
+    const bool has_one = !stated_tier_.empty() && tier_.known;
+    return !has_one && !version_.compiled().default_tier_name.empty();
+  }
+  const Request& Changed(const Request& request) noexcept {
+    return changed_.emplace(version_.compiled().WithTierThatCounts(request));
+  }
   const WrittenKey& KeyOf(const CompiledRule& rule, const CompiledMatch& match) noexcept;
   bool IsAskedFor(const CompiledRule& rule) const noexcept;
   bool Meet(std::uint32_t number, Verb verb, std::int64_t cost) noexcept;
@@ -136,14 +147,19 @@ class Call {
     return met.ban != kNoBan && !decisions_[met.ban].allowed;
   }
   void DenyFor(std::size_t number, Duration rest) noexcept;
-  Charge& Add(const Charge& charge) noexcept;
+  void Add(const Charge& charge) noexcept {
+    decisions_.emplace_back_unset();
+    charges_.emplace_back(charge);
+  }
 
   const PolicyVersion& version_;
   const Store& store_;
-  const Request request_;
+  const CompiledPolicy::Tier tier_;
   const std::string_view stated_tier_;
-  const bool has_unknown_tier_;
+  std::optional<Request> changed_;
+  const Request& request_;
   Facts facts_;
+  std::int64_t cost_ = 0;  // As it was stated.
   InlineVector<Met, kMaxGroupCharges> met_;
   InlineVector<WrittenKey, kMaxGroupCharges> keys_;
   InlineVector<Charge, kMaxGroupCharges> charges_;

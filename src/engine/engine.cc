@@ -13,6 +13,9 @@
 namespace weir {
 namespace {
 
+// Whether it may leave more for others.
+bool GivesBack(Verb verb) noexcept { return verb == Verb::kRefund || verb == Verb::kReset; }
+
 Verb VerbOf(LimitRequest::Verb verb) noexcept {
   switch (verb) {
     case LimitRequest::Verb::kPeek:
@@ -104,9 +107,9 @@ Call::Course Engine::State::Prepare(Call& call, Verb verb, std::int64_t cost) no
   return course;
 }
 
-void Engine::State::CountDenials(Call& call, const PolicyVersion& version, Now now) noexcept {
+void Engine::State::CountDenials(Call& call, Now now) noexcept {
   call.CountDenials(
-      [&](const Call::Denial& denial) { return CountDenial(version, denial, store, now); });
+      [&](const Call::Denial& denial) { return CountDenial(call.version(), denial, store, now); });
 }
 
 void Engine::State::NoteOutcome(const Call& call, Now now) noexcept {
@@ -146,26 +149,34 @@ Answer Engine::State::DoUnder(const PolicyVersion& version, const Request& reque
   const std::int64_t cost = NearestCost(ask.cost);
   Call call(version, store, request);
   const Call::Course course = Prepare(call, deed.verb, cost);
-  if (course != Call::Course::kCharges) {
-    if (deed.verb == Verb::kCheck) NoteOutcome(course);
-    return AnswerWithoutCounting(course, cost);
-  }
-  Group& group = call.group();
-  group.action = deed.action;
-  group.ttl = deed.ttl;
-  SubmitOne(store, group, now);
-  call.TakeUpBans();
-  if (deed.verb == Verb::kCheck && !group.decision.allowed) {
-    // The request that leads to a ban is told of it: there is no use in coming back earlier.
-    CountDenials(call, version, now);
-  }
-  if (deed.verb == Verb::kCheck) NoteOutcome(call, now);
-  if (deed.verb == Verb::kRefund || deed.verb == Verb::kReset) {
+  Answer answer;
+  Finish(call, course, deed, now, each, answer);
+  if (course == Call::Course::kCharges && GivesBack(deed.verb)) {
     KeyHashes given_back;
     call.ListKeys(given_back);
     waiting.Nudge(given_back.span());
   }
-  return call.Conclude(each);
+  return answer;
+}
+
+void Engine::State::Finish(Call& call, Call::Course course, const Deed& deed, Now now,
+                           std::span<RuleDecision> each, Answer& answer) noexcept {
+  if (course != Call::Course::kCharges) {
+    if (deed.verb == Verb::kCheck) NoteOutcome(course);
+    answer = AnswerWithoutCounting(course, call.cost());
+    return;
+  }
+  Group& group = call.group();
+  group.action = deed.action;
+  group.ttl = deed.ttl;
+  store.Decide(group, now);
+  call.TakeUpBans();
+  if (deed.verb == Verb::kCheck && !group.decision.allowed) {
+    // The request that leads to a ban is told of it: there is no use in coming back earlier.
+    CountDenials(call, now);
+  }
+  if (deed.verb == Verb::kCheck) NoteOutcome(call, now);
+  call.Conclude(each, answer);
 }
 
 void Engine::State::NoteUnknownTier(std::string_view tier) noexcept {
@@ -190,10 +201,29 @@ Answer Engine::Check(const Incoming& incoming, IdentityStorage& storage, const A
 }
 
 void Engine::CheckBatch(std::span<BatchRequest> requests, Now now) {
-  const auto version = state_->versions.Read();
-  for (BatchRequest& item : requests) {
-    item.answer =
-        state_->DoUnder(*version, item.request, {.cost = item.cost, .now = now}, {}, item.each);
+  if (!requests.empty()) state_->CheckBatch(requests, now);
+}
+
+// While the memory of one request's keys is fetched, the next one is prepared.
+void Engine::State::CheckBatch(std::span<BatchRequest> requests, Now now) noexcept {
+  const auto version = versions.Read();
+  struct Started {
+    std::optional<Call> call;
+    Call::Course course;
+  };
+  std::array<Started, 2> started;
+  const auto start = [&](std::size_t number) {
+    const BatchRequest& item = requests[number];
+    auto& [call, course] = started[number % 2];
+    call.emplace(*version, store, item.request);
+    course = Prepare(*call, Verb::kCheck, NearestCost(item.cost));
+    if (course == Call::Course::kCharges) store.Prefetch(call->group());
+  };
+  start(0);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (i + 1 < requests.size()) start(i + 1);
+    auto& [call, course] = started[i % 2];
+    Finish(*call, course, {}, now, requests[i].each, requests[i].answer);
   }
 }
 
@@ -246,7 +276,7 @@ Result<Decision> Engine::State::Settle(Action action, ReservationId reservation,
               .reservation = reservation,
               .cost = NearestCost(cost),
               .settled = settled};
-  SubmitOne(store, group, clock.Read());
+  store.Decide(group, clock.Read());
   if (group.error) return std::unexpected(*group.error);
   waiting.Nudge(std::span(settled).first(group.settled_count));
   return group.decision;

@@ -141,5 +141,3 @@ BENCHMARK(Limits)->Arg(kFew)->Arg(kSome)->Arg(kMany);
 
 }  // namespace
 }  // namespace weir
-
-BENCHMARK_MAIN();

@@ -39,12 +39,16 @@ struct Engine::State {
   Call::Course Prepare(Call& call, Verb verb, std::int64_t cost) noexcept;
   static Answer AnswerWithoutCounting(Call::Course course, std::int64_t cost) noexcept;
   // After a denial: bans, which may change what the rules say.
-  void CountDenials(Call& call, const PolicyVersion& version, Now now) noexcept;
+  void CountDenials(Call& call, Now now) noexcept;
   // The rules' final say on a request that was not merely asked about.
   void NoteOutcome(const Call& call, Now now) noexcept;
   void NoteOutcome(Call::Course course) noexcept;
   Answer DoUnder(const PolicyVersion& version, const Request& request, const Ask& ask,
                  const Deed& deed, std::span<RuleDecision> each) noexcept;
+  // Once it is prepared.
+  void Finish(Call& call, Call::Course course, const Deed& deed, Now now,
+              std::span<RuleDecision> each, Answer& answer) noexcept;
+  void CheckBatch(std::span<BatchRequest> requests, Now now) noexcept;
   // Some at a time, because their charges are kept in place.
   static constexpr std::size_t kMostLimitsAtOnce = 32;
   void CheckSomeLimits(std::span<LimitRequest> requests, Now now) noexcept;
@@ -86,8 +90,7 @@ struct Engine::State {
   WaitId BeginWait(const Request& request, const Ask& ask, Duration patience, WaitDone done);
   void Attempt(const Patience& patience, Attempted& attempted) noexcept;
   bool MustWait(Call& call, Now now, Attempted& attempted) noexcept;
-  void Decide(Call& call, const PolicyVersion& version, const Patience& patience, bool behind,
-              Attempted& attempted) noexcept;
+  void Decide(Call& call, const Patience& patience, bool behind, Attempted& attempted) noexcept;
   void GiveBack(const Attempted& attempted, Now now) noexcept;
 
   void NoteUnknownTier(std::string_view tier) noexcept;

@@ -95,39 +95,39 @@ void Engine::State::Attempt(const Patience& patience, Attempted& attempted) noex
     behind = !call.BooksAhead() && waiting.HasLine(attempted.keys);
     if (waiting.IsFull() && MustWait(call, patience.now, attempted)) return;
   }
-  Decide(call, *version, patience, behind, attempted);
+  Decide(call, patience, behind, attempted);
 }
 
 // Nothing is taken for one who could not wait; one who need not may still pass.
 bool Engine::State::MustWait(Call& call, Now now, Attempted& attempted) noexcept {
   call.SetVerb(Verb::kPeek);
-  SubmitOne(store, call.group(), now);
+  store.Decide(call.group(), now);
   call.TakeUpBans();
-  attempted.answer = call.Conclude({});
+  call.Conclude({}, attempted.answer);
   const Decision& look = attempted.answer.decision;
   if (!look.allowed || look.delay == Duration(0)) return false;
   attempted.Refuse(look.delay);
   return true;
 }
 
-void Engine::State::Decide(Call& call, const PolicyVersion& version, const Patience& patience,
-                           bool behind, Attempted& attempted) noexcept {
+void Engine::State::Decide(Call& call, const Patience& patience, bool behind,
+                           Attempted& attempted) noexcept {
   std::array<Receipt, kMaxGroupCharges> receipts;
   Group& group = call.group();
   group.receipts = receipts;
   // One who is not the first in line takes nothing.
   call.SetVerb(behind ? Verb::kPeek : Verb::kCheck);
-  SubmitOne(store, group, patience.now);
+  store.Decide(group, patience.now);
   call.TakeUpBans();
   const bool has_room = group.decision.allowed;
   const bool passes = has_room && !behind;
   attempted.again = !passes && (has_room || call.MayPassLater());
   // Requests are counted, not attempts.
   const bool is_last = passes || !attempted.again || patience.rest == Duration(0);
-  if (is_last && !has_room) CountDenials(call, version, patience.now);
+  if (is_last && !has_room) CountDenials(call, patience.now);
   if (is_last) NoteOutcome(call, patience.now);
   attempted.each.resize(call.rules());
-  attempted.answer = call.Conclude(attempted.each);
+  call.Conclude(attempted.each, attempted.answer);
   if (!attempted.answer.decision.allowed) return;
   if (behind) {
     attempted.YieldToOthers();
@@ -154,7 +154,7 @@ void Engine::State::GiveBack(const Attempted& attempted, Now now) noexcept {
     keys.emplace_back(booking.hash);
   }
   Group group{.charges = charges.span(), .decisions = decisions};
-  SubmitOne(store, group, now);
+  store.Decide(group, now);
   // Places by their record, which is gone then; and last, because whoever gets one books again.
   const ReservationId places = attempted.answer.decision.reservation;
   if (places != ReservationId::kNone) std::ignore = Settle(Action::kCancel, places, 0);

@@ -160,6 +160,8 @@ void Connection::AdaptRoom(std::size_t count) noexcept {
   if (input_.capacity() > kSmallestInput) {
     input_.SetCapacity(std::max(kSmallestInput, input_.size() + kLeastRead));
   }
+  ByteBuffer& ready = replies_.ready();
+  if (ready.empty() && ready.capacity() > kSmallestInput) ready.SetCapacity(0);
 }
 
 bool Connection::AccountForBuffers() noexcept {

@@ -5,11 +5,6 @@
 namespace weir {
 namespace {
 
-bool SpeaksBefore(const Decision& a, const Decision& b) noexcept {
-  if (a.allowed != b.allowed) return !a.allowed;
-  return a.allowed ? IsTighter(a, b) : a.retry_after > b.retry_after;
-}
-
 // For those who look at the group when it is decided.
 class Ignored final : public Completion {
  public:
@@ -23,15 +18,8 @@ void SubmitOne(Store& store, Group& group, Now now) noexcept {
   store.Submit({&group, 1}, now, completion);
 }
 
-bool IsTighter(const Decision& a, const Decision& b) noexcept {
-  __extension__ using Wide = __int128;
-  const Wide left = Wide{a.remaining} * b.limit;
-  const Wide right = Wide{b.remaining} * a.limit;
-  return left != right ? left < right : a.reset_after > b.reset_after;
-}
-
 Decision Combine(std::span<const Charge> charges, std::span<const Decision> decisions) noexcept {
-  Decision speaker{.allowed = true, .reason = Reason::kNoRule};
+  Decision speaker = SpeaksForNobody();
   bool found = false;
   Duration delay{0};
   for (std::size_t i = 0; i < charges.size(); ++i) {

@@ -113,6 +113,18 @@ void SubmitOne(Store& store, Group& group, Now now) noexcept;
 Decision Combine(std::span<const Charge> charges, std::span<const Decision> decisions) noexcept;
 
 // Whether `a` is nearer to exhaustion: has less left in proportion or, of equals, resets later.
-bool IsTighter(const Decision& a, const Decision& b) noexcept;
+inline bool IsTighter(const Decision& a, const Decision& b) noexcept {
+  __extension__ using Wide = __int128;
+  const Wide left = Wide{a.remaining} * b.limit;
+  const Wide right = Wide{b.remaining} * a.limit;
+  return left != right ? left < right : a.reset_after > b.reset_after;
+}
+// Whether `a` speaks for both.
+inline bool SpeaksBefore(const Decision& a, const Decision& b) noexcept {
+  if (a.allowed != b.allowed) return !a.allowed;
+  return a.allowed ? IsTighter(a, b) : a.retry_after > b.retry_after;
+}
+// When nobody has a say.
+inline Decision SpeaksForNobody() noexcept { return {.allowed = true, .reason = Reason::kNoRule}; }
 
 }  // namespace weir

@@ -56,6 +56,7 @@ struct CommandReader::Walk {
   std::size_t most;  // Bytes.
 
   CommandReading reading{};  // kCommand if nothing stopped it.
+  std::size_t awaited = 0;   // kIncomplete within a text: where that ends.
 
   // Goes on to the end of the last argument, as far as the bytes go. `words` is where to put the
   // arguments, or null.
@@ -91,15 +92,15 @@ struct CommandReader::Walk {
   std::size_t Least() const noexcept { return passed() + left * kShortestArgument; }
 
   void StopWithin(const char* text, std::size_t length) noexcept {
-    const std::size_t whole =
-        static_cast<std::size_t>(text - begin) + length + 2 + (left - 1) * kShortestArgument;
+    awaited = static_cast<std::size_t>(text - begin) + length + 2;
+    const std::size_t whole = awaited + (left - 1) * kShortestArgument;
     Stop(whole > most ? TooLarge(Problem::kTooManyBytes) : CommandReading{.wants = whole});
   }
 };
 
 CommandReading CommandReader::Read(std::span<char> input, std::span<std::string_view> room,
                                    const CommandBounds& bounds) noexcept {
-  if (input.size() < std::max<std::size_t>(wants_, 1)) return {.wants = wants_};
+  if (input.size() < std::max<std::size_t>(awaited_, 1)) return {.wants = wants_};
   // What lies beyond cannot belong to a command that is small enough.
   const std::span<char> seen = input.first(std::min(input.size(), bounds.bytes));
   // The bounds may have become narrower meanwhile.
@@ -156,6 +157,7 @@ CommandReading CommandReader::Ended(const Walk& walk, std::string_view input,
   } else if (reading.kind == Kind::kIncomplete) {
     scanned_ = walk.passed();
     left_ = walk.left;
+    awaited_ = walk.awaited;
     return Incomplete(reading.wants, input, bounds);
   }
   return reading;

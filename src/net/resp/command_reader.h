@@ -73,12 +73,13 @@ class CommandReader {
                        const CommandBounds& bounds) noexcept;
   CommandReading Incomplete(std::size_t wants, std::string_view input,
                             const CommandBounds& bounds) noexcept;
-  void Forget() noexcept { scanned_ = left_ = wants_ = 0; }
+  void Forget() noexcept { scanned_ = left_ = awaited_ = wants_ = 0; }
 
   // Of the command that is incomplete: so many bytes were found to be right,
   std::size_t scanned_ = 0;
-  std::size_t left_ = 0;   // so many arguments are still to come behind them,
-  std::size_t wants_ = 0;  // and it has at least so many bytes.
+  std::size_t left_ = 0;     // so many arguments are still to come behind them,
+  std::size_t awaited_ = 0;  // nothing new can be seen before there are so many,
+  std::size_t wants_ = 0;    // and the whole has at least so many.
 };
 
 }  // namespace weir::resp

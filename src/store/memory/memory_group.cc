@@ -253,6 +253,8 @@ void MemoryStore::Decide(Group& group, Now now) noexcept {
                             "same for all of them"};
     return;
   }
+  if (TryPlainBuckets(group, now)) [[likely]]
+    return;
   DecideGroup(group, now);
 }
 

@@ -77,23 +77,6 @@ MemoryStore::Room MemoryStore::RoomFor(const Limit& limit) noexcept {
   }
 }
 
-// A bucket's word after a check or a peek, and the verdict that led to it.
-template <bool kQueue>
-[[gnu::always_inline]] inline std::uint64_t MemoryStore::JudgeWord(
-    const Limit& limit, const StepRequest& request, std::uint64_t word, Ticks now,
-    BucketVerdict& verdict) noexcept {
-  const BucketState state{.theoretical_arrival = FreshAt(word)};
-  verdict = kQueue ? JudgeLeakyQueue(limit, state, request, now)
-                   : JudgeTokenBucket(limit, state, request, now);
-  const Ticks fresh_at = StateAfter(verdict, state, request, now).theoretical_arrival;
-  if (Takes(request) && verdict.reason == Reason::kOk) {
-    const bool used_up = RoomOf<kQueue>(limit) - verdict.level < limit.emission_interval();
-    return MakeWord(fresh_at) | (used_up ? word & kDeniedBit : 0);
-  }
-  const bool knocked = Takes(request) && verdict.reason == Reason::kLimited;
-  return MakeWord(fresh_at) | (word & kDeniedBit) | (knocked ? kDeniedBit : 0);
-}
-
 // The decision is made from the verdict once the table is done with it: a Decision carried through
 // the table's loop would cost more than the rest.
 template <bool kQueue>
@@ -368,9 +351,7 @@ void MemoryStore::DecideEach(std::span<const Charge> charges, Now now,
 void MemoryStore::Submit(std::span<Group> groups, Now now, Completion& completion) noexcept {
   for (std::size_t done = 0; done < groups.size(); done += kPrefetched) {
     const auto batch = groups.subspan(done, std::min(kPrefetched, groups.size() - done));
-    for (const Group& group : batch) {
-      for (const Charge& charge : group.charges) Prefetch(charge);
-    }
+    for (const Group& group : batch) Prefetch(group);
     for (Group& group : batch) {
       Decide(group, now);
       completion.OnDecided(group);

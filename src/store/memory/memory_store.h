@@ -72,6 +72,11 @@ class MemoryStore final : public Store {
   // Several charges, each by itself; their memory is fetched in parallel.
   void DecideEach(std::span<const Charge> charges, Now now, std::span<Decision> decisions) noexcept;
 
+  // Brings what the group needs into the cache, for those who have something else to do meanwhile.
+  void Prefetch(const Group& group) noexcept {
+    for (const Charge& charge : group.charges) Prefetch(charge);
+  }
+
   MemoryStoreStats Stats() const noexcept;
 
  private:
@@ -184,6 +189,10 @@ class MemoryStore final : public Store {
                const Instant& at) noexcept;
   bool Holds(const Limit& limit, std::uint64_t hash, Ticks now) noexcept;
 
+  // The short way for groups of a few plain buckets, the usual ones. False if somebody interferes,
+  // or the group is not like that: nothing was decided then.
+  bool TryPlainBuckets(Group& group, Now now) noexcept;
+  class PlainBuckets;
   void DecideGroup(Group& group, Now now) noexcept;
   static bool MerelyAsks(const Group& group) noexcept;
   void Answer(Group& group) noexcept;
@@ -225,6 +234,23 @@ inline std::uint64_t MemoryStore::FingerprintOf(std::uint64_t hash, const Limit&
   if (fingerprint == 0) [[unlikely]]
     return 1;  // 0 marks a slot that was never used.
   return fingerprint;
+}
+
+// A bucket's word after a check or a peek, and the verdict that led to it.
+template <bool kQueue>
+[[gnu::always_inline]] inline std::uint64_t MemoryStore::JudgeWord(
+    const Limit& limit, const StepRequest& request, std::uint64_t word, Ticks now,
+    BucketVerdict& verdict) noexcept {
+  const BucketState state{.theoretical_arrival = FreshAt(word)};
+  verdict = kQueue ? JudgeLeakyQueue(limit, state, request, now)
+                   : JudgeTokenBucket(limit, state, request, now);
+  const Ticks fresh_at = StateAfter(verdict, state, request, now).theoretical_arrival;
+  if (Takes(request) && verdict.reason == Reason::kOk) {
+    const bool used_up = RoomOf<kQueue>(limit) - verdict.level < limit.emission_interval();
+    return MakeWord(fresh_at) | (used_up ? word & kDeniedBit : 0);
+  }
+  const bool knocked = Takes(request) && verdict.reason == Reason::kLimited;
+  return MakeWord(fresh_at) | (word & kDeniedBit) | (knocked ? kDeniedBit : 0);
 }
 
 [[gnu::always_inline]] inline Decision MemoryStore::Decide(const Charge& charge, Now now) noexcept {

@@ -23,6 +23,7 @@
 #include <array>
 #include <exception>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/ticks.h"
@@ -96,6 +97,19 @@ class Table {
   // The same, tried once. False if the key is absent or somebody interfered: nothing was stored.
   template <typename StepFunction>
   bool TryUpdate(std::uint64_t fingerprint, StepFunction&& step) noexcept;
+
+  // A key's word as it was at some moment, and where it was then.
+  struct Seen {
+    TableSlot* slot;  // Null if the key is absent or locked.
+    std::uint64_t fingerprint;
+    std::uint64_t word;
+  };
+  Seen See(std::uint64_t fingerprint) const noexcept;
+  // Stores a word for each of these keys, all in one moment. False if one of them is no longer as
+  // it was seen: nothing was stored then. Waits for nobody, so they may come in any order; a key
+  // that comes twice is in its own way. At least one.
+  static bool TryStoreAll(std::span<const Seen> keys,
+                          std::span<const std::uint64_t> words) noexcept;
 
   // Locks the key's slot, taking one over if the key is absent.
   Locked Lock(std::uint64_t fingerprint, Ticks now) noexcept;

@@ -113,6 +113,35 @@ template <typename StepFunction>
 }
 
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+[[gnu::always_inline]] inline auto Table<kPayloadWords, Atomics, Shape>::See(
+    std::uint64_t fingerprint) const noexcept -> Seen {
+  TableSlot* slot = Find(*view_.load(std::memory_order_acquire), fingerprint);
+  if (slot == nullptr) [[unlikely]]
+    return {.slot = nullptr, .fingerprint = fingerprint, .word = 0};
+  // Whether it still belongs to the key shows when something is stored.
+  const std::uint64_t word = Atomics::LoadWord(*slot);
+  return {.slot = IsLocked(word) ? nullptr : slot, .fingerprint = fingerprint, .word = word};
+}
+
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+[[gnu::always_inline]] inline bool Table<kPayloadWords, Atomics, Shape>::TryStoreAll(
+    std::span<const Seen> keys, std::span<const std::uint64_t> words) noexcept {
+  static_assert(kPayloadWords == 0, "a payload is changed under the slot's lock");
+  // The last needs no lock: once it is stored nobody can see the others as they were.
+  const std::size_t last = keys.size() - 1;
+  for (std::size_t i = 0; i <= last; ++i) {
+    const auto& [slot, fingerprint, word] = keys[i];
+    const std::uint64_t next = i == last ? words[i] : word | kLockedBit;
+    if (Atomics::CompareExchange(*slot, {fingerprint, word}, {fingerprint, next})) [[likely]]
+      continue;
+    while (i-- > 0) Atomics::StoreWord(*keys[i].slot, keys[i].word);
+    return false;
+  }
+  for (std::size_t i = 0; i < last; ++i) Atomics::StoreWord(*keys[i].slot, words[i]);
+  return true;
+}
+
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
 auto Table<kPayloadWords, Atomics, Shape>::Lock(std::uint64_t fingerprint, Ticks now) noexcept
     -> Locked {
   TableSlot* slot = Find(*view_.load(std::memory_order_acquire), fingerprint);
