@@ -27,6 +27,8 @@ struct Gathered {
   static constexpr std::size_t kMost = 32;
   static_assert(kMost <= LimitCache::kGoodFor);
 
+  Gathered() noexcept {}  // NOLINT: `= default` would have the room filled with zeros
+
   bool empty() const noexcept { return checks.empty() && limits.empty(); }
   bool IsFull() const noexcept {
     return checks.size() == kMost || limits.size() == kMost || !values.HasRoom();

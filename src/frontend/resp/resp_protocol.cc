@@ -54,9 +54,12 @@ class RespProtocol final : public Protocol {
  private:
   // One call of OnInput.
   struct Turn {
+    // Not an aggregate: g++ would fill all of it with zeros first.
+    explicit Turn(Now its_now) noexcept : now(its_now) {}
+
     Now now;
     Progress progress{};
-    Gathered gathered{};
+    Gathered gathered;
   };
 
   Reply NewReply() noexcept {
@@ -100,7 +103,7 @@ class RespProtocol final : public Protocol {
 };
 
 Protocol::Progress RespProtocol::OnInput(std::span<char> input) noexcept {
-  Turn turn{.now = desk_.loop.now()};
+  Turn turn(desk_.loop.now());
   Replies& replies = exchange_.replies();
   const resp::CommandBounds bounds{
       .arguments = kMostArguments,
