@@ -159,10 +159,9 @@ bool HttpHeadParser::NoteLength(std::string_view value) noexcept {
   constexpr std::size_t kMostDigits = 18;  // Which always fit.
   if (head_->has_length) return Refuse("Content-Length is there twice");
   if (head_->chunked) return Refuse("Content-Length and Transfer-Encoding exclude each other");
+  if (value.empty()) return Refuse("Content-Length is empty");
   if (value.find(',') != std::string_view::npos) return Refuse("Content-Length is a list");
-  if (value.empty() || !std::ranges::all_of(value, IsDigit)) {
-    return Refuse("Content-Length is no number");
-  }
+  if (!std::ranges::all_of(value, IsDigit)) return Refuse("Content-Length is no number");
   if (value.size() > kMostDigits) return Refuse("Content-Length has too many digits");
   head_->has_length = true;
   for (const char c : value) head_->length = head_->length * 10 + static_cast<unsigned>(c - '0');

@@ -21,6 +21,7 @@ class RoomyText {
   explicit RoomyText(char* begin) noexcept : p_(begin) {}
 
   void Put(std::string_view text) noexcept {
+    if (text.empty()) return;
     std::memcpy(p_, text.data(), text.size());
     p_ += text.size();
   }
