@@ -47,7 +47,7 @@ class StateUnderTest final : public ServiceState {
   Readiness ready = Readiness::kReady;
 };
 
-class ExchangeUnderTest final : public Exchange {
+class ExchangeUnderTest : public Exchange {
  public:
   struct Options {
     Access access{.manage_open = true};

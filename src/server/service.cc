@@ -1,7 +1,10 @@
 #include "server/service.h"
 
+#include <algorithm>
 #include <map>
 #include <thread>
+
+#include <sched.h>
 
 #include "frontend/http/http_protocol.h"
 #include "frontend/resp/resp_protocol.h"
@@ -16,6 +19,16 @@ const std::map<std::string, ListenerSpec> kDefaultListeners = {
     {"http", {.address = "127.0.0.1:8080"}}, {"resp", {.address = "127.0.0.1:6380"}}};
 
 constexpr std::size_t kShortToken = 16;
+
+// Those it may run on, which may be fewer than the machine has.
+unsigned Cores() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) {
+    return std::max(1U, std::thread::hardware_concurrency());
+  }
+  return static_cast<unsigned>(CPU_COUNT(&allowed));
+}
 
 std::unexpected<Error> Failed(const std::string& protocol, const Error& error) {
   return std::unexpected(Error{error.code, "listen: " + protocol + ": " + error.message});
@@ -53,9 +66,8 @@ Service::~Service() = default;
 Result<std::unique_ptr<Service>> Service::Start(Engine& engine, const PolicySpec& spec,
                                                 const ServiceOptions& options) {
   std::unique_ptr<Service> service(new Service(engine, spec));
-  const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
   const auto settings = Settings::Of(spec);
-  for (unsigned i = 0; i < (options.threads == 0 ? cores : options.threads); ++i) {
+  for (unsigned i = 0; i < (options.threads == 0 ? Cores() : options.threads); ++i) {
     service->workers_.push_back(std::make_unique<Worker>(engine, SystemClock::Shared(),
                                                          service->gate_, *service, settings));
   }

@@ -13,7 +13,7 @@
 
 #include "frontend/connection.h"
 #include "frontend/gate.h"
-#include "net/asio_loop.h"
+#include "net/epoll_loop.h"
 #include "net/listening_socket.h"
 
 namespace weir {
@@ -70,7 +70,7 @@ class Worker final : public ConnectionKeeper {
   void BeginDrain(Duration deadline);
 
   Gate& gate_;
-  AsioLoop loop_;
+  EpollLoop loop_;
   Desk desk_;
   std::vector<std::unique_ptr<Doorway>> doorways_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Connection>> connections_;

@@ -74,6 +74,7 @@ HttpHeadParser::Outcome HttpHeadParser::ParseFirstLine() noexcept {
   const char* const target = ++p_;
   while (p_ != end_ && IsTargetByte(*p_)) ++p_;
   if (p_ == end_) return Outcome::kIncomplete;
+  if (static_cast<unsigned char>(*p_) >= 0x80) return Fault("the target has bytes beyond ASCII");
   if (*p_ != ' ' || p_ == target) {
     return Fault("the target has a character that it must not have, or no version behind it");
   }
@@ -147,6 +148,7 @@ bool HttpHeadParser::NoteConnection(std::string_view value) noexcept {
     value.remove_prefix(std::min(comma + 1, value.size()));
     while (!word.empty() && http_bytes::IsBlank(word.front())) word.remove_prefix(1);
     while (!word.empty() && http_bytes::IsBlank(word.back())) word.remove_suffix(1);
+    if (!std::ranges::all_of(word, http_bytes::IsToken)) return Refuse("Connection is no list");
     head_->says_close = head_->says_close || IsSameName(word, "close");
     head_->says_keep_alive = head_->says_keep_alive || IsSameName(word, "keep-alive");
   }
@@ -157,6 +159,7 @@ bool HttpHeadParser::NoteLength(std::string_view value) noexcept {
   constexpr std::size_t kMostDigits = 18;  // Which always fit.
   if (head_->has_length) return Refuse("Content-Length is there twice");
   if (head_->chunked) return Refuse("Content-Length and Transfer-Encoding exclude each other");
+  if (value.find(',') != std::string_view::npos) return Refuse("Content-Length is a list");
   if (value.empty() || !std::ranges::all_of(value, IsDigit)) {
     return Refuse("Content-Length is no number");
   }

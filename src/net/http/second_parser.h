@@ -4,6 +4,8 @@
 
 #include <http_parser.h>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -14,6 +16,8 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
+
+#include "net/http/request_reader.h"
 
 namespace weir {
 
@@ -42,8 +46,11 @@ inline SecondOpinion ReadWithBeast(std::string_view bytes) {
   boost::system::error_code error;
   std::size_t used = 0;
   while (!parser.is_done()) {
-    used += parser.put(boost::asio::const_buffer(bytes.data() + used, bytes.size() - used), error);
+    const std::size_t taken =
+        parser.put(boost::asio::const_buffer(bytes.data() + used, bytes.size() - used), error);
+    used += taken;
     if (error) return {.why_not = error.message()};
+    if (taken == 0) return {.why_not = "wants more"};
   }
   const auto& message = parser.get();
   return {.request = FramedRequest{.method = std::string(message.method_string()),
@@ -77,10 +84,6 @@ class NodeParser {
     };
     request_.size = http_parser_execute(&parser, &settings, bytes.data(), bytes.size());
     if (!done_) return {.why_not = http_errno_description(HTTP_PARSER_ERRNO(&parser))};
-    // It pauses before the last byte of a chunked body, and behind that of any other.
-    if (request_.size < bytes.size() && HTTP_PARSER_ERRNO(&parser) == HPE_PAUSED) {
-      paused_short_ = true;
-    }
     return {.request = request_};
   }
 
@@ -89,7 +92,87 @@ class NodeParser {
 
   FramedRequest request_{};
   bool done_ = false;
-  bool paused_short_ = false;
 };
+
+// What ours makes of it.
+struct OwnOpinion {
+  HttpRequestReader::Outcome outcome{};
+  FramedRequest request{};
+  HttpFault fault{};
+  bool leaves_http = false;  // CONNECT, or an upgrade: the second parser stops reading HTTP there.
+};
+
+inline OwnOpinion ReadWithOurs(std::string bytes, const HttpRequestReader::Bounds& bounds) {
+  HttpRequestReader reader;
+  HttpHead head;
+  OwnOpinion own;
+  own.outcome = reader.Read(bytes, bounds, head);
+  if (own.outcome == HttpRequestReader::Outcome::kFault) own.fault = reader.fault();
+  if (own.outcome != HttpRequestReader::Outcome::kComplete) return own;
+  own.request = {.method = std::string(head.method),
+                 .target = std::string(head.target),
+                 .body = std::string(reader.body().begin(), reader.body().end()),
+                 .size = reader.size()};
+  own.leaves_http = head.method == "CONNECT";
+  for (const NamedValue& field : head.headers()) {
+    own.leaves_http = own.leaves_http || http_bytes::IsSameName(field.name, "upgrade");
+  }
+  return own;
+}
+
+// What others take and ours refuses on purpose, by what it says then.
+inline constexpr std::array<std::string_view, 17> kDeliberatelyStrict = {
+    "Host is missing",
+    "Host is there twice",
+    "Host is no host",
+    "Authorization is there twice",
+    "Expect is there twice",
+    "only 100-continue can be expected here",
+    "Transfer-Encoding must be chunked",
+    "HTTP/1.0 has no Transfer-Encoding",
+    "the target has bytes beyond ASCII",
+    "Content-Length is there twice",
+    "Content-Length is a list",
+    "Content-Length has too many digits",
+    "chunk extensions are not accepted",
+    "a chunk's size has too many digits",
+    "a trailer must not say how the request is framed",
+    "a header line begins with a blank",
+    "there are too many headers",
+};
+
+inline bool IsDeliberate(const HttpFault& fault) {
+  return fault.status == 413 || fault.status == 431 ||
+         std::ranges::find(kDeliberatelyStrict, fault.message) != kDeliberatelyStrict.end();
+}
+
+// Why the three parsers do not agree enough about the first request in some bytes; empty if they
+// do. Others may be stricter than ours only where they do not know a method.
+inline std::string FindDisagreement(const std::string& bytes,
+                                    const HttpRequestReader::Bounds& bounds) {
+  using Outcome = HttpRequestReader::Outcome;
+  const OwnOpinion own = ReadWithOurs(bytes, bounds);
+  // An empty line before a request is ours to drop.
+  const std::size_t skipped = bytes.starts_with("\r\n") ? 2 : 0;
+  const std::string_view rest = std::string_view(bytes).substr(skipped);
+  const SecondOpinion beast = ReadWithBeast(rest);
+  const SecondOpinion node = NodeParser().Read(rest);
+  if (own.outcome == Outcome::kFault) {
+    const bool known = IsDeliberate(own.fault);
+    if (beast.request && !known) return "Beast takes it: " + std::string(own.fault.message);
+    return {};
+  }
+  if (own.outcome == Outcome::kIncomplete) {
+    return beast.request ? "Beast thinks that it is complete" : "";
+  }
+  FramedRequest expected = own.request;
+  expected.size -= skipped;
+  if (!beast.request) return "Beast refuses it: " + beast.why_not;
+  if (*beast.request != expected) return "Beast frames it differently";
+  if (node.request && !own.leaves_http && *node.request != expected) {
+    return "Node's parser frames it differently";
+  }
+  return {};
+}
 
 }  // namespace weir

@@ -1,5 +1,5 @@
 // threads
-#include "net/asio_loop.h"
+#include "net/epoll_loop.h"
 
 #include <unistd.h>
 
@@ -51,8 +51,8 @@ ListeningSocket OnLoopback() {
   return std::move(*ListeningSocket::Open(*Endpoint::Parse("127.0.0.1:0")));
 }
 
-TEST(AsioLoop, CarriesBytesBothWaysAndTheEnd) {
-  AsioLoop loop(SystemClock::Shared());
+TEST(EpollLoop, CarriesBytesBothWaysAndTheEnd) {
+  EpollLoop loop(SystemClock::Shared());
   Peer server([](Peer& self) {
     if (self.text == "ping") std::ignore = self.stream->Write("pong");
   });
@@ -73,8 +73,8 @@ TEST(AsioLoop, CarriesBytesBothWaysAndTheEnd) {
   EXPECT_EQ(server.stream->peer(), "127.0.0.1");
 }
 
-TEST(AsioLoop, TellsOfTheEndOfAStream) {
-  AsioLoop loop(SystemClock::Shared());
+TEST(EpollLoop, TellsOfTheEndOfAStream) {
+  EpollLoop loop(SystemClock::Shared());
   Peer server([&](Peer& self) {
     if (self.ended) loop.Stop();
   });
@@ -90,8 +90,8 @@ TEST(AsioLoop, TellsOfTheEndOfAStream) {
   EXPECT_EQ(server.text, "last words");
 }
 
-TEST(AsioLoop, SaysWhenMoreCanBeWritten) {
-  AsioLoop loop(SystemClock::Shared());
+TEST(EpollLoop, SaysWhenMoreCanBeWritten) {
+  EpollLoop loop(SystemClock::Shared());
   Peer reader;
   std::unique_ptr<Stream> held;
   Peer writer([&](Peer& self) {
@@ -113,8 +113,8 @@ TEST(AsioLoop, SaysWhenMoreCanBeWritten) {
   EXPECT_GT(reader.text.size(), 0U);
 }
 
-TEST(AsioLoop, SaysThatNobodyListens) {
-  AsioLoop loop(SystemClock::Shared());
+TEST(EpollLoop, SaysThatNobodyListens) {
+  EpollLoop loop(SystemClock::Shared());
   const Endpoint endpoint = OnLoopback().endpoint();  // Closed again.
   bool failed = false;
   const auto stream = loop.Connect(endpoint, [&](const Result<void>& done) {
@@ -125,8 +125,8 @@ TEST(AsioLoop, SaysThatNobodyListens) {
   EXPECT_TRUE(failed);
 }
 
-TEST(AsioLoop, ForgetsAnAttemptThatWasEnded) {
-  AsioLoop loop(SystemClock::Shared());
+TEST(EpollLoop, ForgetsAnAttemptThatWasEnded) {
+  EpollLoop loop(SystemClock::Shared());
   const Endpoint endpoint = OnLoopback().endpoint();
   auto stream = loop.Connect(endpoint, [](const Result<void>&) { FAIL(); });
   stream.reset();
@@ -134,8 +134,8 @@ TEST(AsioLoop, ForgetsAnAttemptThatWasEnded) {
   loop.Run();
 }
 
-TEST(AsioLoop, RunsTimersInTheirOrderAndNotThoseStopped) {
-  AsioLoop loop(SystemClock::Shared());
+TEST(EpollLoop, RunsTimersInTheirOrderAndNotThoseStopped) {
+  EpollLoop loop(SystemClock::Shared());
   std::string order;
   const auto late = loop.MakeTimer([&] {
     order += 'b';
@@ -152,8 +152,8 @@ TEST(AsioLoop, RunsTimersInTheirOrderAndNotThoseStopped) {
   EXPECT_EQ(order, "ab");
 }
 
-TEST(AsioLoop, HasOneTimeForATurnAndAnotherForTheNext) {
-  AsioLoop loop(SystemClock::Shared());
+TEST(EpollLoop, HasOneTimeForATurnAndAnotherForTheNext) {
+  EpollLoop loop(SystemClock::Shared());
   Now first{};
   loop.Post([&] {
     first = loop.now();
@@ -168,8 +168,8 @@ TEST(AsioLoop, HasOneTimeForATurnAndAnotherForTheNext) {
   loop.Run();
 }
 
-TEST(AsioLoop, TakesTasksFromOtherThreads) {
-  AsioLoop loop(SystemClock::Shared());
+TEST(EpollLoop, TakesTasksFromOtherThreads) {
+  EpollLoop loop(SystemClock::Shared());
   int done = 0;
   std::thread other([&] {
     for (int i = 0; i < 1000; ++i) {

@@ -1,0 +1,125 @@
+#include "net/epoll_loop.h"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "net/epoll_stream.h"
+
+namespace weir {
+namespace {
+
+// How many connections are taken in before others have their turn.
+constexpr int kAcceptsPerTurn = 64;
+// How long to wait when there are no descriptors left: someone must leave first.
+constexpr Duration kPauseOnExhaustion = std::chrono::milliseconds(50);
+
+std::string TextOf(const sockaddr_storage& address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (address.ss_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+    inet_ntop(AF_INET, &v4.sin_addr, text.data(), text.size());
+  } else if (address.ss_family == AF_INET6) {
+    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
+    if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {
+      inet_ntop(AF_INET, &v6.sin6_addr.s6_addr[12], text.data(), text.size());
+    } else {
+      inet_ntop(AF_INET6, &v6.sin6_addr, text.data(), text.size());
+    }
+  }
+  return text.data();
+}
+
+class EpollTimer final : public Timer {
+ public:
+  EpollTimer(Reactor& reactor, std::function<void()> on_due)
+      : reactor_(reactor),
+        task_(std::make_shared<const std::function<void()>>(std::move(on_due))) {}
+  EpollTimer(const EpollTimer&) = delete;
+  EpollTimer& operator=(const EpollTimer&) = delete;
+  ~EpollTimer() override { Stop(); }
+
+  void Start(Duration after) override {
+    Stop();
+    due_ = reactor_.Time().steady + after;
+    reactor_.AddTimer(due_, task_);
+  }
+  void Stop() noexcept override { reactor_.RemoveTimer(due_, task_); }
+
+ private:
+  Reactor& reactor_;
+  const Reactor::TimerTask task_;
+  SteadyTime due_{};
+};
+
+class EpollAcceptor final : public Acceptor, private Watcher {
+ public:
+  EpollAcceptor(Reactor& reactor, ListeningSocket socket, EpollLoop::Accepted accepted)
+      : reactor_(reactor),
+        socket_(std::move(socket)),
+        accepted_(std::move(accepted)),
+        pause_(reactor, [this] { reactor_.Change(socket_.fd(), *this, EPOLLIN); }) {
+    reactor_.Watch(socket_.fd(), *this, EPOLLIN);
+  }
+  EpollAcceptor(const EpollAcceptor&) = delete;
+  EpollAcceptor& operator=(const EpollAcceptor&) = delete;
+  ~EpollAcceptor() override { reactor_.Unwatch(socket_.fd(), *this); }
+
+  void AcceptAll() noexcept override {
+    while (AcceptOne() == Outcome::kGoOn) {
+    }
+  }
+
+ private:
+  enum class Outcome : std::uint8_t { kGoOn, kNobodyThere, kExhausted };
+  Outcome AcceptOne() noexcept {
+    sockaddr_storage address{};
+    socklen_t size = sizeof(address);
+    const int fd = accept4(socket_.fd(), reinterpret_cast<sockaddr*>(&address), &size,
+                           SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0) {
+      accepted_(std::make_unique<EpollStream>(reactor_, fd, TextOf(address)));
+      return Outcome::kGoOn;
+    }
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return Outcome::kNobodyThere;
+    const bool full = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+    return full ? Outcome::kExhausted : Outcome::kGoOn;  // Else that one has gone already.
+  }
+
+  void OnEvents(std::uint32_t) noexcept override {
+    for (int i = 0; i < kAcceptsPerTurn; ++i) {
+      const Outcome outcome = AcceptOne();
+      if (outcome == Outcome::kExhausted) {
+        reactor_.Change(socket_.fd(), *this, 0);
+        pause_.Start(kPauseOnExhaustion);
+      }
+      if (outcome != Outcome::kGoOn) return;
+    }
+  }
+
+  Reactor& reactor_;
+  ListeningSocket socket_;
+  EpollLoop::Accepted accepted_;
+  EpollTimer pause_;
+};
+
+}  // namespace
+
+std::unique_ptr<Timer> EpollLoop::MakeTimer(std::function<void()> on_due) {
+  return std::make_unique<EpollTimer>(reactor_, std::move(on_due));
+}
+
+std::unique_ptr<Acceptor> EpollLoop::Accept(ListeningSocket socket, Accepted accepted) {
+  return std::make_unique<EpollAcceptor>(reactor_, std::move(socket), std::move(accepted));
+}
+
+std::unique_ptr<Stream> EpollLoop::Connect(const Endpoint& endpoint,
+                                           std::function<void(Result<void>)> connected) {
+  return EpollStream::Connecting(reactor_, endpoint, std::move(connected));
+}
+
+}  // namespace weir

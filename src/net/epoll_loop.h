@@ -1,0 +1,51 @@
+// The loop on the operating system's streams: one thread, one epoll.
+//
+// Readiness is asked for once and holds until it is no longer wanted, so that a request costs one
+// read, one write and its share of an epoll_wait, and nothing besides.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include <weir/clock.h>
+
+#include "net/listening_socket.h"
+#include "net/loop.h"
+#include "net/reactor.h"
+
+namespace weir {
+
+// Takes in connections until it is ended.
+class Acceptor {
+ public:
+  virtual ~Acceptor() = default;
+
+  // Takes in, at once, all who have connected by now.
+  virtual void AcceptAll() noexcept = 0;
+};
+
+// Everything made by the loop must end before the loop does.
+class EpollLoop final : public Loop {
+ public:
+  // The clock must outlive it.
+  explicit EpollLoop(Clock& clock) : reactor_(clock) {}
+
+  Now now() noexcept override { return reactor_.Time(); }
+  Now ReadClock() const noexcept override { return reactor_.ReadClock(); }
+  void Post(std::function<void()> task) override { reactor_.Post(std::move(task)); }
+  std::unique_ptr<Timer> MakeTimer(std::function<void()> on_due) override;
+  std::unique_ptr<Stream> Connect(const Endpoint& endpoint,
+                                  std::function<void(Result<void>)> connected) override;
+
+  using Accepted = std::function<void(std::unique_ptr<Stream>)>;
+  std::unique_ptr<Acceptor> Accept(ListeningSocket socket, Accepted accepted);
+
+  // Handles events until Stop, which may be called from any thread.
+  void Run() { reactor_.Run(); }
+  void Stop() noexcept { reactor_.Stop(); }
+
+ private:
+  Reactor reactor_;
+};
+
+}  // namespace weir

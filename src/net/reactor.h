@@ -1,0 +1,82 @@
+// What an epoll loop is made of: descriptors that are watched, timers, and tasks from elsewhere.
+#pragma once
+
+#include <sys/epoll.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <weir/clock.h>
+
+namespace weir {
+
+// Told what epoll says about a descriptor. May end itself, and others.
+class Watcher {
+ public:
+  virtual void OnEvents(std::uint32_t events) noexcept = 0;
+
+ protected:
+  ~Watcher() = default;
+};
+
+class Reactor {
+ public:
+  explicit Reactor(Clock& clock);
+  Reactor(const Reactor&) = delete;
+  Reactor& operator=(const Reactor&) = delete;
+  ~Reactor();
+
+  void Watch(int fd, Watcher& watcher, std::uint32_t events) noexcept;
+  void Change(int fd, Watcher& watcher, std::uint32_t events) noexcept;
+  // Nothing more is told, not even what epoll has said already.
+  void Unwatch(int fd, const Watcher& watcher) noexcept;
+
+  using TimerTask = std::shared_ptr<const std::function<void()>>;
+  void AddTimer(SteadyTime due, TimerTask task);
+  void RemoveTimer(SteadyTime due, const TimerTask& task) noexcept;
+
+  void Post(std::function<void()> task);
+  void Stop() noexcept;
+  void Run();
+
+  // The time of this turn.
+  Now Time() noexcept {
+    if (!std::exchange(has_time_, true)) time_ = clock_.Read();
+    return time_;
+  }
+  Now ReadClock() const noexcept { return clock_.Read(); }
+
+ private:
+  // So many events are handled before the clock is read again.
+  static constexpr std::size_t kEventsPerTurn = 64;
+
+  void Turn();
+  int MillisecondsToNextTimer() const noexcept;
+  void RunTimers();
+  void RunTasks();
+  void Wake() const noexcept;
+
+  Clock& clock_;
+  const int epoll_;
+  const int wake_;  // An eventfd.
+  bool has_time_ = false;
+  Now time_{};
+  std::array<epoll_event, kEventsPerTurn> events_{};
+  std::size_t next_event_ = 0;  // Of those of this turn.
+  std::size_t event_count_ = 0;
+  std::set<std::pair<SteadyTime, TimerTask>> timers_;
+
+  std::atomic<bool> stopping_{false};
+  std::mutex mutex_;
+  std::vector<std::function<void()>> tasks_;  // Under the mutex.
+  std::vector<std::function<void()>> running_;
+};
+
+}  // namespace weir
