@@ -245,6 +245,9 @@ void Connection::CheckWaiting(const Request& request, const Ask& ask, Duration p
 void Connection::Waited(Replies::Ticket ticket, std::uint64_t tag, const Answer& answer,
                         std::span<const RuleDecision> each) noexcept {
   std::erase_if(waits_, [&](const Wait& wait) { return wait.ticket == ticket; });
+  if (answer.decision.reason == Reason::kOverload) {
+    around_.door.metrics.Refused(Refusal::kWaiters);
+  }
   protocol_->OnWaited(ticket, tag, answer, each);
   last_read_ = around_.door.desk.loop.now().steady;  // It was not idle.
   if (full_ && !replies_.IsFull() && !TakeUpInput()) return;

@@ -6,6 +6,7 @@
 #include "server/check_config.h"
 #include "server/embedded.h"
 #include "server/log.h"
+#include "server/open_files.h"
 #include "server/service.h"
 #include "server/signals.h"
 
@@ -25,6 +26,17 @@ Log::Level LevelOf(ReloadEvent::Outcome outcome) {
 
 // How long those who are connected when the service is told to stop may go on.
 constexpr Duration kDrainTime = std::chrono::seconds(5);
+
+// Every connection is an open file.
+void MakeRoomForConnections(std::int64_t connections, const Log& log) {
+  constexpr std::size_t kOthers = 64;
+  const std::size_t files = RaiseOpenFiles();
+  if (files >= static_cast<std::size_t>(connections) + kOthers) return;
+  log.Warn(
+      "limits: connections: only " + std::to_string(files) +
+      " files may be open at a time, which is too few for " + std::to_string(connections) +
+      " connections; raise the limit of the system (ulimit -n, LimitNOFILE) or lower this one");
+}
 
 void RunUntilStopped(const Signals& signals, PolicyWatcher& watcher, const Log& log) {
   while (signals.Wait() == Signal::kReload) {
@@ -52,6 +64,7 @@ int RunServe(const ServeOptions& options, const Console& console) {
     console.err << options.policy_file << ": " << engine.error().message << '\n';
     return kExitProblems;
   }
+  MakeRoomForConnections(spec.limits.connections, log);
   const auto service = Service::Start(*engine, spec, {.threads = options.threads});
   if (!service) {
     console.err << options.policy_file << ": " << service.error().message << '\n';
