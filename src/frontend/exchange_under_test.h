@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -63,13 +64,24 @@ class ExchangeUnderTest : public Exchange {
               .state = state,
               .settings = std::make_shared<Settings>(options.settings)},
         door_{.desk = desk_, .access = options.access, .metrics = metrics},
-        replies_(options.bounds),
-        protocol_(make_protocol(*this)) {}
+        bounds_(options.bounds),
+        make_protocol_(make_protocol) {
+    Reconnect();
+  }
   ExchangeUnderTest(const Policy& policy, MakeProtocol make_protocol)
       : ExchangeUnderTest(policy, make_protocol, Options{}) {}
   ExchangeUnderTest(const ExchangeUnderTest&) = delete;
   ExchangeUnderTest& operator=(const ExchangeUnderTest&) = delete;
   ~ExchangeUnderTest() override = default;
+
+  // As if this connection had ended and another had come.
+  void Reconnect() {
+    input_.clear();
+    waits.clear();
+    protocol_.reset();
+    replies_.emplace(bounds_);
+    protocol_ = make_protocol_(*this);
+  }
 
   // Hands the bytes, behind those left over, to the protocol, and takes away what can be sent.
   std::string Send(std::string_view bytes) {
@@ -87,14 +99,14 @@ class ExchangeUnderTest : public Exchange {
   }
   // Has the protocol look again at what is left over.
   void TakeUp() {
-    if (input_.empty() || replies_.closing()) return;
+    if (input_.empty() || replies_->closing()) return;
     last = protocol_->OnInput(input_);
     decided += last.decided;
     input_.erase(0, last.used);
   }
   std::string Take() {
-    std::string sent(replies_.ready().view());
-    replies_.ready().Clear();
+    std::string sent(replies_->ready().view());
+    replies_->ready().Clear();
     return sent;
   }
 
@@ -112,12 +124,12 @@ class ExchangeUnderTest : public Exchange {
   }
 
   Door& door() noexcept override { return door_; }
-  Replies& replies() noexcept override { return replies_; }
+  Replies& replies() noexcept override { return *replies_; }
   std::string_view peer() const noexcept override { return address; }
   bool draining() const noexcept override { return is_draining; }
   void CheckWaiting(const Request& request, const Ask& ask, Duration patience,
                     std::uint64_t tag) override {
-    waits.push_back({.ticket = replies_.Hold(),
+    waits.push_back({.ticket = replies_->Hold(),
                      .tag = tag,
                      .ask = ask,
                      .patience = patience,
@@ -142,7 +154,9 @@ class ExchangeUnderTest : public Exchange {
   ClockLoop loop_{clock};
   Desk desk_;
   Door door_;
-  Replies replies_;
+  Replies::Bounds bounds_;
+  MakeProtocol make_protocol_;
+  std::optional<Replies> replies_;
   std::unique_ptr<Protocol> protocol_;
   std::string input_;
 };
