@@ -166,7 +166,8 @@ class Described(unittest.TestCase):
             example = {}
             for name, field in schema["properties"].items():
                 field = self.resolve(field)
-                example[name] = values[field["type"]] if "type" in field else field["enum"][0]
+                example[name] = field["const"] if "const" in field else (
+                    values[field["type"]] if "type" in field else field["enum"][0])
             example.update({"limit": "5/min"} if "limit" in example else {})
             example.update({"reservation": "00000000000000ff"} if "reservation" in example else {})
             self.validate(example, schema)
@@ -189,6 +190,10 @@ class Described(unittest.TestCase):
             for name, field in schema["properties"].items():
                 field = self.resolve(field)
                 if field.get("type") != "integer":
+                    continue
+                if "const" in field:
+                    more = {**base, name: field["const"] + 1}
+                    self.assertEqual(self.ask("POST", path, more)[0], 400)
                     continue
                 with self.subTest(path=path, field=name):
                     # A wait that long would be held; that it is taken is seen by another field.

@@ -43,8 +43,6 @@ TopCount ReadTopCount(std::string_view query) {
 
 RequestBodyReader::Form FormOf(HttpEndpoint endpoint) noexcept {
   switch (endpoint) {
-    case HttpEndpoint::kCheck:
-      return {.allowed = kCheckFields};
     case HttpEndpoint::kReserve:
       return {.allowed = kReserveFields};
     case HttpEndpoint::kLimit:
@@ -56,7 +54,7 @@ RequestBodyReader::Form FormOf(HttpEndpoint endpoint) noexcept {
     case HttpEndpoint::kRelease:
       return {.allowed = kSettleFields, .required = kSettleFields};
     default:
-      return {.allowed = kRequestFields};
+      return {.allowed = kCheckFields};
   }
 }
 
@@ -116,18 +114,11 @@ EndpointReply HttpEndpoints::Decide(const Call& call) {
   Engine& engine = desk_.engine;
   Answer answer;
   switch (call.endpoint) {
-    case HttpEndpoint::kCheck:
     case HttpEndpoint::kReserve: {
-      const bool reserves = call.endpoint == HttpEndpoint::kReserve;
-      answer = reserves ? engine.Reserve(request, ask, bench_.body.ttl)
-                        : engine.Check(request, ask, bench_.each);
-      const std::size_t told = reserves ? 0 : std::min(answer.rules, bench_.each.size());
-      const int status = bench_.writer.Decide(out_,
-                                              {.decision = answer.decision,
-                                               .message = answer.message,
-                                               .each = std::span(bench_.each).first(told),
-                                               .now = now_},
-                                              *desk_.settings, call.form);
+      answer = engine.Reserve(request, ask, bench_.body.ttl);
+      const int status = bench_.writer.Decide(
+          out_, {.decision = answer.decision, .message = answer.message, .now = now_},
+          *desk_.settings, call.form);
       return {.status = status, .decided = 1};
     }
     case HttpEndpoint::kRefund:
@@ -149,7 +140,7 @@ EndpointReply HttpEndpoints::Decide(const Call& call) {
 EndpointReply HttpEndpoints::Batch(const Call& call) {
   std::vector<RequestBody> bodies;
   if (const auto error =
-          bench_.reader.ReadList(call.body, {.allowed = kRequestFields}, kMostBatchItems, bodies)) {
+          bench_.reader.ReadList(call.body, {.allowed = kCheckFields}, kMostBatchItems, bodies)) {
     return Refuse(*error, call.form);
   }
   std::vector<BatchRequest> batch;
@@ -178,10 +169,7 @@ EndpointReply HttpEndpoints::CheckLimit(const Call& call) {
   if (const auto error = ReadBody(call, FormOf(call.endpoint))) return Refuse(*error, call.form);
   const RequestBody& body = bench_.body;
   const Result<const Limit*> limit = desk_.limits.Find(body.limit, body.algorithm);
-  if (!limit) {
-    return Refuse({.code = limit.error().code, .message = "limit: " + limit.error().message},
-                  call.form);
-  }
+  if (!limit) return Refuse(limit.error(), call.form);
   LimitRequest request{.key = body.key, .limit = *limit, .cost = body.cost};
   desk_.engine.CheckLimits({&request, 1}, now_);
   const int status = bench_.writer.Decide(out_, {.decision = request.decision, .now = now_},

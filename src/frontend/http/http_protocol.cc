@@ -264,7 +264,7 @@ class HttpProtocol final : public Protocol {
     if (large) Flush(turn);
     PendingCheck& check = turn.bench.pending(turn.pending);
     RequestBodyReader& reader = large ? turn.bench.reader : check.reader;
-    auto error = reader.Read(call.body, {.allowed = kCheckFields}, check.body);
+    auto error = reader.Read(call.body, {.allowed = kCheckFields, .may_wait = true}, check.body);
     if (!error && !check.body.request.rules.empty()) {
       error = FindUnknownRule(door_.desk.engine, check.body.request);
     }

@@ -42,8 +42,8 @@ TEST(LimitsPage, TellsNoSecrets) {
   spec.allow = {Match{{"api_key", {"hidden-key"}}}};
   const std::string text = LimitsJson(spec);
   EXPECT_THAT(text, HasSubstr("header.x-bypass is a certain value and ip is a certain value"));
-  EXPECT_THAT(text, AllOf(::testing::Not(HasSubstr("hidden")),
-                                     ::testing::Not(HasSubstr("192.0.2.77"))));
+  EXPECT_THAT(text,
+              AllOf(::testing::Not(HasSubstr("hidden")), ::testing::Not(HasSubstr("192.0.2.77"))));
 }
 
 }  // namespace

@@ -252,7 +252,7 @@ class RequestBodyReader::Parser {
       case BodyField::kCost:
         return ReadNumber(name, value, {.least = 0, .most = kMaxCount}, body.cost);
       case BodyField::kWaitMs:
-        return ReadLength(name, value, {.least = 0, .most = kMostWaitMs}, body.wait);
+        return ReadWait(value, body.wait);
       case BodyField::kTtlMs:
         return ReadLength(name, value, {.least = 1, .most = kMostTtlMs}, body.ttl);
       default:
@@ -374,6 +374,12 @@ class RequestBodyReader::Parser {
     if (!ReadNumber(place, value, range, milliseconds)) return false;
     length = std::chrono::milliseconds(milliseconds);
     return true;
+  }
+
+  bool ReadWait(ondemand::value& value, Duration& wait) {
+    constexpr std::string_view kName = NameOf(BodyField::kWaitMs);
+    if (!ReadLength(kName, value, {.least = 0, .most = kMostWaitMs}, wait)) return false;
+    return wait == Duration(0) || form_.may_wait || FailAt(kName, "only /v1/check waits; write 0");
   }
 
   bool ReadReservation(ondemand::value& value, ReservationId& reservation) {

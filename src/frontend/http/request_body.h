@@ -51,9 +51,8 @@ inline constexpr std::size_t kBodyFields = 21;
 using BodyFieldSet = std::uint32_t;
 constexpr BodyFieldSet SetOf(BodyField field) { return BodyFieldSet{1} << static_cast<int>(field); }
 // Who asks for what, and what it costs.
-inline constexpr BodyFieldSet kRequestFields = SetOf(BodyField::kWaitMs) - 1;
-inline constexpr BodyFieldSet kCheckFields = kRequestFields | SetOf(BodyField::kWaitMs);
-inline constexpr BodyFieldSet kReserveFields = kRequestFields | SetOf(BodyField::kTtlMs);
+inline constexpr BodyFieldSet kCheckFields = SetOf(BodyField::kTtlMs) - 1;
+inline constexpr BodyFieldSet kReserveFields = kCheckFields | SetOf(BodyField::kTtlMs);
 inline constexpr BodyFieldSet kLimitFields = SetOf(BodyField::kKey) | SetOf(BodyField::kLimit) |
                                              SetOf(BodyField::kAlgorithm) | SetOf(BodyField::kCost);
 inline constexpr BodyFieldSet kSettleFields = SetOf(BodyField::kReservation);
@@ -88,6 +87,7 @@ class RequestBodyReader {
   struct Form {
     BodyFieldSet allowed = kCheckFields;
     BodyFieldSet required = 0;
+    bool may_wait = false;  // Else wait_ms must be 0.
   };
   // The text, and how many bytes behind it may be read, whatever they are.
   struct Text {

@@ -25,7 +25,7 @@ TEST(RequestBody, HasEveryFieldOfACheck) {
       R"({"ip":"1.2.3.4","user":"\u00e4nn","api_key":"k","org":"o","tier":"t","method":"GET",)"
       R"("path":"\/a","host":"h","domain":"d","headers":{"A":"1","B":["2","3"]},"cookies":{"c":"4"},)"
       R"("query":{"q":""},"descriptors":{},"cost":5,"wait_ms":1500,"rules":["r","s"]})";
-  ASSERT_FALSE(reader.Read({.json = json}, {}, body));
+  ASSERT_FALSE(reader.Read({.json = json}, {.may_wait = true}, body));
   const Request& request = body.request;
   EXPECT_EQ(request.ip, "1.2.3.4");
   EXPECT_EQ(request.user, "\u00e4nn");
@@ -77,6 +77,7 @@ TEST(RequestBody, NamesTheFieldThatIsWrong) {
     EXPECT_EQ(ErrorOf(std::string(R"({"cost":)") + cost + "}"),
               "cost: write a whole number, 0 to 1000000000000000");
   }
+  EXPECT_EQ(ErrorOf(R"({"wait_ms":1})"), "wait_ms: only /v1/check waits; write 0");
   EXPECT_EQ(ErrorOf(R"({"wait_ms":3600001})"), "wait_ms: write a whole number, 0 to 3600000");
   EXPECT_EQ(ErrorOf(R"({"ttl_ms":0})", {.allowed = kReserveFields}),
             "ttl_ms: write a whole number, 1 to 31622400000");

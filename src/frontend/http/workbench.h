@@ -51,7 +51,6 @@ class HttpWorkbench {
   std::array<BatchRequest, kMostPending> batch{};
   RequestBodyReader reader{};
   RequestBody body{};
-  std::array<RuleDecision, PendingCheck::kMostRules> each{};
   ReplyWriter writer{};
   ByteBuffer text{};
   LimitsPage limits{};
