@@ -86,8 +86,11 @@ class MemoryStore::PlainBuckets {
         words_[i] = JudgeWord<false>(*charge.limit, {.verb = Verb::kPeek, .cost = charge.cost},
                                      seen_[i].word, now_, verdicts_[i]);
       }
-      if (words_[i] == seen_[i].word) continue;
-      if (!Table<0>::TryStoreAll({&seen_[i], 1}, {&words_[i], 1})) return false;
+      // Where there is nothing to store, too: the slot may have become another key's just before.
+      const bool done = words_[i] == seen_[i].word
+                            ? Table<0>::IsAsSeen(seen_[i])
+                            : Table<0>::TryStoreAll({&seen_[i], 1}, {&words_[i], 1});
+      if (!done) return false;
     }
     return true;
   }
