@@ -77,9 +77,11 @@ class MemoryStore::PlainBuckets {
     return Table<0>::TryStoreAll(std::span(seen_).first(size_), std::span(words_).first(size_));
   }
 
-  bool ComesAgain(std::size_t number) const noexcept {
-    for (std::size_t i = 0; i < number; ++i) {
-      if (seen_[i].slot == seen_[number].slot) return true;
+  bool SomeComeTwice() const noexcept {
+    for (std::size_t i = 1; i < size_; ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        if (seen_[i].slot == seen_[j].slot) return true;
+      }
     }
     return false;
   }
@@ -87,8 +89,8 @@ class MemoryStore::PlainBuckets {
   // Nothing is taken: what passes by itself is shown as it is, and where somebody knocked on a
   // closed door that is remembered.
   bool StoreMarks() noexcept {
+    if (SomeComeTwice()) return false;  // Their charges count as one.
     for (std::size_t i = 0; i < size_; ++i) {
-      if (ComesAgain(i)) return false;  // Its charges count as one.
       const Charge& charge = group_.charges[i];
       if (verdicts_[i].reason == Reason::kOk) {
         words_[i] = JudgeWord<false>(*charge.limit, {.verb = Verb::kPeek, .cost = charge.cost},
