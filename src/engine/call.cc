@@ -33,16 +33,15 @@ Call::Course Call::Prepare(Verb verb, std::int64_t cost) noexcept {
     }
   });
   if (course != Course::kNoRule) return course;
-  if (!fits || !AddBans(verb)) return Course::kTooMany;
+  if (!fits || (some_ban_ && !AddBans(verb))) return Course::kTooMany;
   if (charges_.empty()) return Course::kNoRule;
   group_.charges = charges_.span();
   group_.decisions = decisions_.span();
   return Course::kCharges;
 }
 
-bool Call::IsAskedFor(const CompiledRule& rule) const noexcept {
-  const std::span<const std::string_view> wanted = facts_.request().rules;
-  return wanted.empty() || std::ranges::find(wanted, rule.name) != wanted.end();
+bool Call::IsNamed(const CompiledRule& rule) const noexcept {
+  return std::ranges::find(request_.rules, rule.name) != request_.rules.end();
 }
 
 // False if there is no room for one more.
@@ -55,42 +54,45 @@ bool Call::Meet(std::uint32_t number, Verb verb, std::int64_t cost) noexcept {
   const WrittenKey& key = KeyOf(rule, policy.MatchOf(number));
   if (!key.complete && rule.unidentified == Unidentified::kSkipRule) {
     // There is room for as many keys as charges, so one that leads to none must not stay.
-    if (keys_.size() > keys_before) keys_.pop_back();
+    if (keys_.size() > keys_before) {
+      texts_used_ -= key.subject.size();
+      keys_.pop_back();
+    }
     return true;
   }
   const RuleInForce& in_force = version_.rules[number];
   const bool refused = !key.complete && rule.unidentified == Unidentified::kDeny;
   const std::uint32_t its_tier = rule.tiers.empty() ? 0 : tier_.number;
-  const auto chosen = policy.ChooseLimit(rule, key.subject(), its_tier);
+  const auto chosen = policy.ChooseLimit(rule, key.subject, its_tier);
   Add({.rule = in_force.name,
-       .key = key.subject(),
+       .key = key.subject,
        .hash = key.hash ^ in_force.scope,
        .limit = refused ? &RefuseAll() : &in_force.limits[chosen.number],
        .cost = rule.CostOf(facts_, cost),
        .verb = verb,
-       .shadow = !rule.EnforcedFor(key.subject()),
+       .shadow = !rule.EnforcedFor(key.subject),
        .keeps_cost = rule.HasOwnCost()});
   met_.emplace_back(Met{.rule = number, .key = key.hash, .bans = rule.block.has_value()});
+  some_ban_ |= rule.block.has_value();
   return true;
 }
 
 const Call::WrittenKey& Call::KeyOf(const CompiledRule& rule, const CompiledMatch& match) noexcept {
-  const auto written = std::ranges::find(keys_, rule.key, &WrittenKey::plan);
-  if (written != keys_.end()) return *written;
+  for (const WrittenKey& written : keys_) {
+    if (written.plan == rule.key) return written;
+  }
   WrittenKey& key = keys_.emplace_back();
-  SubjectWriter writer;
+  const std::span<char> free = std::span<char>(texts_).subspan(texts_used_);
+  SubjectWriter writer(free.first<SubjectWriter::kBufferBytes>());
   key.plan = rule.key;
   key.complete =
       version_.compiled().keys[rule.key].Write(facts_, match, *version_.compiled().hash, writer);
-  const std::string_view subject = writer.Finish();
-  key.size = static_cast<std::uint8_t>(subject.size());
-  std::memcpy(key.text.data(), subject.data(), subject.size());
-  key.hash = store_.Hash(subject);
+  key.subject = writer.Finish();
+  key.hash = store_.Hash(key.subject);
+  texts_used_ += key.subject.size();
   return key;
 }
 
-// Whether somebody is banned is asked together with everything else, so that the answer is of one
-// moment: a question of cost 0 about the ban's own key. False if there is no room.
 bool Call::AddBans(Verb verb) noexcept {
   const bool asks = verb == Verb::kCheck || verb == Verb::kPeek;
   if (!asks && verb != Verb::kReset) return true;
@@ -160,7 +162,7 @@ bool Call::MayPassLater() const noexcept {
   return !group_.decision.allowed;
 }
 
-void Call::TakeUpBans() noexcept {
+void Call::TakeUpSomeBans() noexcept {
   for (std::size_t i = 0; i < met_.size(); ++i) {
     if (IsBanned(met_[i])) DenyFor(i, decisions_[met_[i].ban].retry_after);
   }

@@ -63,7 +63,9 @@ class Call {
   // --- Once the group is decided, in this order. ---
 
   // Where a ban is in force, its rule denies.
-  void TakeUpBans() noexcept;
+  void TakeUpBans() noexcept {
+    if (some_ban_) TakeUpSomeBans();
+  }
 
   // What bans are about: a rule that bans and has just denied the request for want of room. A mere
   // question is not counted, nor is one who is banned already.
@@ -122,14 +124,14 @@ class Call {
   };
   // A key that was written already: rules often share one.
   struct WrittenKey {
-    WrittenKey() noexcept {}  // NOLINT: the text stays as it lies
     std::uint32_t plan;
     bool complete;
     std::uint64_t hash;
-    std::uint8_t size;
-    std::array<char, kMostSubjectBytes> text;
-    std::string_view subject() const noexcept { return {text.data(), size}; }
+    std::string_view subject;
   };
+  // Where their texts are, side by side; the last one may need more room while it is written.
+  using Texts =
+      std::array<char, (kMaxGroupCharges - 1) * kMostSubjectBytes + SubjectWriter::kBufferBytes>;
 
   // Only for those who have no tier, or one that does not exist, is a request copied.
   bool NeedsDefaultTier() const noexcept {
@@ -140,9 +142,15 @@ class Call {
     return changed_.emplace(version_.compiled().WithTierThatCounts(request));
   }
   const WrittenKey& KeyOf(const CompiledRule& rule, const CompiledMatch& match) noexcept;
-  bool IsAskedFor(const CompiledRule& rule) const noexcept;
+  bool IsAskedFor(const CompiledRule& rule) const noexcept {
+    return request_.rules.empty() || IsNamed(rule);
+  }
+  bool IsNamed(const CompiledRule& rule) const noexcept;
   bool Meet(std::uint32_t number, Verb verb, std::int64_t cost) noexcept;
+  // Whether somebody is banned is asked together with everything else, so that the answer is of one
+  // moment: a question of cost 0 about the ban's own key. False if there is no room.
   bool AddBans(Verb verb) noexcept;
+  void TakeUpSomeBans() noexcept;
   bool IsBanned(const Met& met) const noexcept {
     return met.ban != kNoBan && !decisions_[met.ban].allowed;
   }
@@ -160,10 +168,13 @@ class Call {
   const Request& request_;
   Facts facts_;
   std::int64_t cost_ = 0;  // As it was stated.
+  bool some_ban_ = false;  // Whether one of the rules met does.
   InlineVector<Met, kMaxGroupCharges> met_;
   InlineVector<WrittenKey, kMaxGroupCharges> keys_;
   InlineVector<Charge, kMaxGroupCharges> charges_;
   InlineVector<Decision, kMaxGroupCharges> decisions_;
+  std::size_t texts_used_ = 0;
+  Texts texts_;
   Group group_;
 };
 

@@ -149,6 +149,7 @@ Answer Engine::State::DoUnder(const PolicyVersion& version, const Request& reque
   const std::int64_t cost = NearestCost(ask.cost);
   Call call(version, store, request);
   const Call::Course course = Prepare(call, deed.verb, cost);
+  if (course == Call::Course::kCharges) store.Prefetch(call.group());
   Answer answer;
   Finish(call, course, deed, now, each, answer);
   if (course == Call::Course::kCharges && GivesBack(deed.verb)) {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -37,41 +38,49 @@ constexpr std::string_view kDenying = R"(
 memory: { cap: 1GiB }
 rules:
   - { name: per-ip, key: ip, limit: 1000000/s burst 1000000000 }
-  - { name: per-user, key: user, limit: 1/day }
+  - { name: per-user, key: user, limit: 1000000/300day }
   - { name: per-route, match: { path: "/api/{area}/**" }, key: [user, path.area],
       limit: 1000000/s burst 1000000000 }
 )";
+
+// The texts of a request side by side, as they lie in what came in over a socket.
+struct Texts {
+  std::array<char, 32> user{}, ip{}, path{};
+
+  explicit Texts(std::uint64_t number) {
+    std::snprintf(user.data(), user.size(), "user-%08llu", static_cast<unsigned long long>(number));
+    std::snprintf(ip.data(), ip.size(), "%d.%d.%d.7", static_cast<int>(100 + number % 100),
+                  static_cast<int>(number / 100 % 250), static_cast<int>(number / 25'000 % 250));
+    std::snprintf(path.data(), path.size(), "/api/area%d/items/%d", static_cast<int>(number % 10),
+                  static_cast<int>(number % 10'000));
+  }
+  Request request() const {
+    return {.ip = ip.data(), .user = user.data(), .method = "GET", .path = path.data()};
+  }
+};
 
 class Subject {
  public:
   Subject(std::string_view yaml, std::int64_t keys)
       : engine(*Engine::Make(*Policy::Parse(yaml).policy)) {
     constexpr std::size_t kRequests = std::size_t{1} << 18;
-    texts_.resize(kRequests);
-    requests.resize(kRequests);
+    texts_.reserve(kRequests);
     for (std::size_t i = 0; i < kRequests; ++i) {
-      const auto number = Mix(i + 1) % static_cast<std::uint64_t>(keys);
-      Texts& text = texts_[i];
-      text.user = "user-" + std::to_string(10'000'000 + number);
-      text.ip = std::to_string(100 + number % 100) + "." + std::to_string(number / 100 % 250) +
-                "." + std::to_string(number / 25'000 % 250) + ".7";
-      text.path = "/api/area" + std::to_string(number % 10) + "/items/" + std::to_string(number);
-      requests[i] = {.ip = text.ip, .user = text.user, .method = "GET", .path = text.path};
+      texts_.emplace_back(Mix(i + 1) % static_cast<std::uint64_t>(keys));
     }
-    for (const Request& request : requests) {
-      if (engine.Check(request, {.cost = 1'000'000, .now = now}).rules == 0) std::abort();
+    for (std::size_t i = 0; i < kRequests; ++i) {
+      if (engine.Check(Next(), {.cost = 1'000'000, .now = now}).rules == 0) std::abort();
     }
   }
 
+  Request Next() { return texts_[at_++ % texts_.size()].request(); }
+
   const Now now = SystemClock::Shared().Read();
   Engine engine;
-  std::vector<Request> requests;
 
  private:
-  struct Texts {
-    std::string user, ip, path;
-  };
   std::vector<Texts> texts_;
+  std::size_t at_ = 0;
 };
 
 Subject& SubjectOf(std::string_view yaml, std::int64_t keys) {
@@ -85,10 +94,8 @@ Subject& SubjectOf(std::string_view yaml, std::int64_t keys) {
 
 void One(benchmark::State& state, std::string_view yaml) {
   Subject& subject = SubjectOf(yaml, state.range(0));
-  std::size_t at = 0;
   for ([[maybe_unused]] auto _ : state) {
-    Answer answer = subject.engine.Check(subject.requests[at++ % subject.requests.size()],
-                                         {.now = subject.now});
+    Answer answer = subject.engine.Check(subject.Next(), {.now = subject.now});
     benchmark::DoNotOptimize(answer);
   }
   state.SetItemsProcessed(state.iterations());
@@ -98,11 +105,8 @@ void Batch(benchmark::State& state, std::string_view yaml) {
   constexpr std::size_t kSize = 32;
   Subject& subject = SubjectOf(yaml, state.range(0));
   std::array<BatchRequest, kSize> batch;
-  std::size_t at = 0;
   for ([[maybe_unused]] auto _ : state) {
-    for (BatchRequest& item : batch) {
-      item.request = subject.requests[at++ % subject.requests.size()];
-    }
+    for (BatchRequest& item : batch) item.request = subject.Next();
     subject.engine.CheckBatch(batch, subject.now);
     benchmark::DoNotOptimize(batch.data());
     benchmark::ClobberMemory();
@@ -115,10 +119,9 @@ void Limits(benchmark::State& state) {
   Subject& subject = SubjectOf(kOneRule, state.range(0));
   const Limit limit = *Limit::Parse("1000000/s burst 1000000000");
   std::array<LimitRequest, kSize> batch;
-  std::size_t at = 0;
   for ([[maybe_unused]] auto _ : state) {
     for (LimitRequest& item : batch) {
-      item.key = subject.requests[at++ % subject.requests.size()].user;
+      item.key = subject.Next().user;
       item.limit = &limit;
     }
     subject.engine.CheckLimits(batch, subject.now);

@@ -44,7 +44,7 @@ bool IsAbandoned(const sockaddr_un& address) {
 
 struct Resolved {
   struct Free {
-    void operator()(addrinfo* list) const { freeaddrinfo(list); }
+    void operator()(addrinfo* first) const { freeaddrinfo(first); }
   };
   std::unique_ptr<addrinfo, Free> list{};
 };

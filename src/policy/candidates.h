@@ -21,11 +21,15 @@ class Candidates {
       AddToMany(numbers);
       return;
     }
-    for (const std::uint32_t number : numbers) few_[size_++] = number;
+    for (const std::uint32_t number : numbers) {
+      sorted_ = sorted_ && (size_ == 0 || few_[size_ - 1] < number);
+      few_[size_++] = number;
+    }
   }
 
   // Ascending, each once.
   std::span<const std::uint32_t> Sorted() noexcept {
+    if (sorted_ && many_.empty()) return std::span(few_).first(size_);
     const std::span<std::uint32_t> all =
         many_.empty() ? std::span(few_).first(size_) : std::span(many_);
     std::ranges::sort(all);
@@ -39,6 +43,7 @@ class Candidates {
   }
 
   std::size_t size_ = 0;
+  bool sorted_ = true;  // As they came, each once.
   std::array<std::uint32_t, 256> few_;
   std::vector<std::uint32_t> many_;  // All of them if not empty.
 };

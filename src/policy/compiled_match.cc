@@ -42,7 +42,7 @@ void CompiledMatch::Exclude(CompiledMatch part) {
   }
 }
 
-bool CompiledMatch::Holds(const Facts& facts) const noexcept {
+bool CompiledMatch::AllHold(const Facts& facts) const noexcept {
   const auto holds = [&](const auto& part) { return part.Holds(facts); };
   return std::ranges::all_of(conditions_, holds) && std::ranges::all_of(all_, holds) &&
          (any_.empty() || std::ranges::any_of(any_, holds)) && std::ranges::none_of(none_, holds);

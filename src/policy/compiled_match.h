@@ -22,7 +22,7 @@ class CompiledMatch {
   // The error names the test that makes no sense.
   static Result<CompiledMatch> Make(const Match& match);
 
-  bool Holds(const Facts& facts) const noexcept;
+  bool Holds(const Facts& facts) const noexcept { return IsEmpty() || AllHold(facts); }
 
   // For people: the first part that does not hold, and what the request has instead. Empty if all
   // do. path is "/cart", not /search/**
@@ -51,6 +51,10 @@ class CompiledMatch {
  private:
   static Result<CompiledMatch> MakeAt(int depth, const Match& match);
   void Exclude(CompiledMatch part);
+  bool IsEmpty() const noexcept {
+    return conditions_.empty() && all_.empty() && any_.empty() && none_.empty();
+  }
+  bool AllHold(const Facts& facts) const noexcept;
 
   std::vector<Condition> conditions_;
   std::vector<CompiledMatch> all_;

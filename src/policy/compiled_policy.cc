@@ -13,9 +13,17 @@ namespace {
 constexpr std::string_view kUserAgent = "user-agent";
 
 // 203.0.113.9, or 2001:db8::/56 of a longer address.
-std::string_view AddressText(const IpAddress& address, const KeyPlan::Source& source,
+std::string_view AddressText(const Facts& facts, const KeyPlan::Source& source,
                              std::array<char, IpAddress::kTextSize>& buffer) noexcept {
+  const IpAddress& address = *facts.ip();
   const int prefix = address.is_v4() ? source.ipv4_prefix : source.ipv6_prefix;
+  // The shortest text of an IPv4 address is the only one that is read as IPv4.
+  const std::string_view given = facts.request().ip;
+  constexpr std::size_t kLongestV4 = 15;
+  if (address.is_v4() && prefix == address.bits() && given.size() <= kLongestV4 &&
+      given.find(':') == std::string_view::npos) {
+    return given;
+  }
   return address.Masked(prefix).ToText(buffer);
 }
 
@@ -31,7 +39,7 @@ class PartWriter {
     switch (source.attribute.kind) {
       case AttributeKind::kIp:
         if (!facts_.ip()) return false;
-        return WriteValue(source, AddressText(*facts_.ip(), source, buffer));
+        return WriteValue(source, AddressText(facts_, source, buffer));
       case AttributeKind::kFingerprint:
         return WriteFingerprint(source, buffer);
       case AttributeKind::kPathSegment:
@@ -59,7 +67,7 @@ class PartWriter {
                         std::array<char, IpAddress::kTextSize>& buffer) noexcept {
     if (!facts_.ip()) return false;
     const Attribute user_agent{AttributeKind::kHeader, std::string(kUserAgent)};
-    const std::array<std::string_view, 2> parts = {AddressText(*facts_.ip(), source, buffer),
+    const std::array<std::string_view, 2> parts = {AddressText(facts_, source, buffer),
                                                    facts_.Get(user_agent)};
     Hex128Digits hex;
     hash_.Hex128OfAll(parts, hex);
@@ -106,8 +114,7 @@ bool KeyPlan::DependsOnMatch() const noexcept {
   });
 }
 
-std::int64_t CompiledRule::CostOf(const Facts& facts, std::int64_t stated) const noexcept {
-  if (!cost || stated == 0) return stated;
+std::int64_t CompiledRule::OwnCostOf(const Facts& facts) const noexcept {
   if (cost->attribute.empty()) return cost->fallback;
   if (!cost->from_anyone && !facts.request().trusted) return cost->fallback;
   std::optional<std::int64_t> dearest;
@@ -119,9 +126,7 @@ std::int64_t CompiledRule::CostOf(const Facts& facts, std::int64_t stated) const
   return dearest.value_or(cost->fallback);
 }
 
-bool CompiledRule::EnforcedFor(std::string_view subject) const noexcept {
-  if (!enforced) return false;
-  if (share >= 1) return true;
+bool CompiledRule::IsInShare(std::string_view subject) const noexcept {
   // The upper 53 bits, which a double holds exactly.
   const auto point = static_cast<double>((*share_hash)(subject) >> 11);
   return point < share * static_cast<double>(std::uint64_t{1} << 53);

@@ -85,11 +85,19 @@ struct CompiledRule {
   std::optional<BlockPlan> block{};
 
   // What one request costs under this rule. `stated` is what the request as a whole says.
-  std::int64_t CostOf(const Facts& facts, std::int64_t stated) const noexcept;
+  std::int64_t CostOf(const Facts& facts, std::int64_t stated) const noexcept {
+    return !cost || stated == 0 ? stated : OwnCostOf(facts);
+  }
   // Whether the cost is the rule's own, so that a commit does not change it.
   bool HasOwnCost() const noexcept { return cost.has_value(); }
   // Whether the key is among those for which the rule is enforced.
-  bool EnforcedFor(std::string_view subject) const noexcept;
+  bool EnforcedFor(std::string_view subject) const noexcept {
+    return enforced && (share >= 1 || IsInShare(subject));
+  }
+
+ private:
+  std::int64_t OwnCostOf(const Facts& facts) const noexcept;
+  bool IsInShare(std::string_view subject) const noexcept;
 };
 
 class CompiledPolicy {

@@ -223,10 +223,13 @@ void MatchIndex::Find(const Facts& facts, Candidates& found) const noexcept {
   if (!trie_.empty() || last_segments_) FindByPath(facts.path(), found);
   if ((has_ip_.count != 0 || !ranges_.empty()) && facts.ip()) FindByAddress(*facts.ip(), found);
   const Request& request = facts.request();
-  FindByNames(headers_, true, request.headers, found);
-  FindByNames(cookies_, false, request.cookies, found);
-  FindByNames(query_, false, request.query, found);
-  FindByNames(descriptors_, false, request.descriptors, found);
+  const auto find = [&](const NameTable& table, bool any_case, std::span<const NamedValue> values) {
+    if (!table.entries.empty() && !values.empty()) FindByNames(table, any_case, values, found);
+  };
+  find(headers_, true, request.headers);
+  find(cookies_, false, request.cookies);
+  find(query_, false, request.query);
+  find(descriptors_, false, request.descriptors);
 }
 
 void MatchIndex::AddValue(const Entry& entry, std::string_view value,
@@ -268,7 +271,6 @@ const MatchIndex::Entry* MatchIndex::EntryOf(const NameTable& table, bool any_ca
 
 void MatchIndex::FindByNames(const NameTable& table, bool any_case,
                              std::span<const NamedValue> values, Candidates& found) const noexcept {
-  if (table.entries.empty() || values.empty()) return;
   SeenEntries seen(table.entries.size());
   for (const NamedValue& value : values) {
     if (value.value.empty()) continue;

@@ -1,6 +1,9 @@
 #include "policy/path.h"
 
+#include <emmintrin.h>
+
 #include <array>
+#include <bit>
 
 namespace weir {
 namespace {
@@ -50,23 +53,56 @@ constexpr bool GoesAway(std::string_view raw, std::size_t at) {
   return EndsSegment(raw, at + 1) || (raw[at + 1] == '.' && EndsSegment(raw, at + 2));
 }
 
+constexpr std::size_t kBlock = sizeof(__m128i);
+constexpr std::size_t kMostScanned = 64;
+
+// The characters of a block at which the scan must look closer, a bit for each.
+std::uint64_t StopsInBlock(const char* block) noexcept {
+  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block));
+  const auto is = [&](char c) { return _mm_cmpeq_epi8(bytes, _mm_set1_epi8(c)); };
+  const __m128i stops =
+      _mm_or_si128(_mm_or_si128(is('/'), is('%')), _mm_or_si128(is('?'), is('#')));
+  return static_cast<unsigned>(_mm_movemask_epi8(stops));
+}
+
+// The same for a text of up to kMostScanned.
+std::uint64_t StopsIn(std::string_view text) noexcept {
+  std::uint64_t stops = 0;
+  if (text.size() < kBlock) {
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      stops |= std::uint64_t{kStops[static_cast<unsigned char>(text[i])]} << i;
+    }
+    return stops;
+  }
+  for (std::size_t at = 0; at + kBlock <= text.size(); at += kBlock) {
+    stops |= StopsInBlock(text.data() + at) << at;
+  }
+  const std::size_t last = text.size() - kBlock;  // Overlaps the others.
+  return stops | StopsInBlock(text.data() + last) << last;
+}
+
 // How much of `raw` is the path, if it has its form already; else 0.
 std::size_t NormalSize(std::string_view raw) noexcept {
   if (raw.front() != '/') return 0;
-  std::size_t at = 0;
-  for (; at < raw.size(); ++at) {
-    const char c = raw[at];
-    if (!kStops[static_cast<unsigned char>(c)]) continue;
-    if (EndsPath(c)) break;
-    if (c == '/') {
-      if (GoesAway(raw, at + 1)) return 0;
-    } else if (IsEscape(raw, at)) {
-      const bool lower = raw[at + 1] >= 'a' || raw[at + 2] >= 'a';
-      if (lower || MayBeDecoded(EscapedAt(raw, at))) return 0;
-      at += 2;
+  std::size_t end = raw.size();
+  for (std::size_t from = 0; from < end; from += kMostScanned) {
+    std::uint64_t stops = StopsIn(raw.substr(from, kMostScanned));
+    for (; stops != 0; stops &= stops - 1) {
+      const std::size_t at = from + static_cast<std::size_t>(std::countr_zero(stops));
+      const char c = raw[at];
+      if (EndsPath(c)) {
+        end = at;
+        break;
+      }
+      if (c == '/') {
+        if (GoesAway(raw, at + 1)) return 0;
+      } else if (IsEscape(raw, at)) {
+        const bool lower = raw[at + 1] >= 'a' || raw[at + 2] >= 'a';
+        if (lower || MayBeDecoded(EscapedAt(raw, at))) return 0;
+      }
     }
   }
-  return at > 1 && raw[at - 1] == '/' ? at - 1 : at;
+  return end > 1 && raw[end - 1] == '/' ? end - 1 : end;
 }
 
 // Writes the normal form, one segment after the other.

@@ -8,8 +8,6 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kMostEncodedBytes = 3;  // Of one byte: %XX.
-
 constexpr bool IsPlain(unsigned char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
          c == '_' || c == '@' || c == '-';
@@ -56,8 +54,9 @@ bool CopyShortIfPlain(std::string_view text, char* out) noexcept {
   return false;
 }
 
-// `out` must have room for kMostEncodedBytes of each. The end of what was written.
-char* Encode(std::string_view text, char* out) noexcept {
+}  // namespace
+
+char* SubjectWriter::Encode(std::string_view text, char* out) noexcept {
   constexpr char kDigits[] = "0123456789ABCDEF";
   while (text.size() >= sizeof(Block)) {
     Block block;
@@ -81,11 +80,10 @@ char* Encode(std::string_view text, char* out) noexcept {
   return out;
 }
 
-}  // namespace
-
 std::string EncodeForSubject(std::string_view text) {
-  std::string encoded(text.size() * kMostEncodedBytes, '\0');
-  encoded.resize(static_cast<std::size_t>(Encode(text, encoded.data()) - encoded.data()));
+  std::string encoded(text.size() * SubjectWriter::kMostEncodedBytes, '\0');
+  const char* const end = SubjectWriter::Encode(text, encoded.data());
+  encoded.resize(static_cast<std::size_t>(end - encoded.data()));
   return encoded;
 }
 
@@ -110,7 +108,7 @@ void SubjectWriter::AddHashed(std::string_view name, std::string_view hex) noexc
   AppendEncoded(hex);
 }
 
-void SubjectWriter::AddEncodedName(std::string_view encoded_name, std::string_view value) noexcept {
+void SubjectWriter::AddLongPart(std::string_view encoded_name, std::string_view value) noexcept {
   StartPart();
   Append(encoded_name);
   AppendByte('=');
@@ -126,15 +124,14 @@ void SubjectWriter::AddHashedEncodedName(std::string_view encoded_name,
   AppendEncoded(hex);
 }
 
-std::string_view SubjectWriter::Finish() noexcept {
+std::string_view SubjectWriter::FinishOther() noexcept {
   if (!any_parts_) return kGlobalSubject;
-  if (!flushed_ && used_ <= kMostSubjectBytes) return {buffer_.data(), used_};
   Flush();
   Hex128Digits hex;
   WriteHex128(flushed_->Finish(), hex);
   buffer_[0] = '~';
-  std::ranges::copy(hex, buffer_.begin() + 1);
-  return {buffer_.data(), 1 + hex.size()};
+  std::ranges::copy(hex, buffer_ + 1);
+  return {buffer_, 1 + hex.size()};
 }
 
 void SubjectWriter::StartPart() noexcept {
@@ -149,7 +146,7 @@ void SubjectWriter::AppendByte(char c) noexcept {
 void SubjectWriter::Append(std::string_view plain) noexcept {
   while (true) {
     const std::size_t fits = std::min(plain.size(), kBufferBytes - used_);
-    used_ += plain.copy(buffer_.data() + used_, fits);
+    used_ += plain.copy(buffer_ + used_, fits);
     if (fits == plain.size()) return;
     plain.remove_prefix(fits);
     Flush();
@@ -159,7 +156,7 @@ void SubjectWriter::Append(std::string_view plain) noexcept {
 void SubjectWriter::AppendEncoded(std::string_view text) noexcept {
   while (true) {
     const std::size_t fits = std::min(text.size(), (kBufferBytes - used_) / kMostEncodedBytes);
-    char* out = buffer_.data() + used_;
+    char* out = buffer_ + used_;
     used_ += static_cast<std::size_t>(Encode(text.substr(0, fits), out) - out);
     if (fits == text.size()) return;
     text.remove_prefix(fits);
@@ -170,7 +167,7 @@ void SubjectWriter::AppendEncoded(std::string_view text) noexcept {
 
 void SubjectWriter::Flush() noexcept {
   if (!flushed_) flushed_.emplace();
-  flushed_->Update({buffer_.data(), used_});
+  flushed_->Update({buffer_, used_});
   used_ = 0;
 }
 

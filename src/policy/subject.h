@@ -13,7 +13,10 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -34,8 +37,14 @@ std::string EncodeForSubject(std::string_view text);
 //   store.Check(writer.Finish());
 class SubjectWriter {
  public:
+  // Longer text goes through the buffer in pieces.
+  static constexpr std::size_t kBufferBytes = 512;
+
   // As if Begin was called. Not defaulted, or `SubjectWriter writer{}` would clear the buffer.
-  SubjectWriter() noexcept {}  // NOLINT
+  SubjectWriter() noexcept : buffer_(own_) {}  // NOLINT
+  // In a place of the caller's, so that what is finished need not be copied.
+  explicit SubjectWriter(std::span<char, kBufferBytes> place) noexcept  // NOLINT
+      : buffer_(place.data()) {}
   SubjectWriter(const SubjectWriter&) = delete;
   SubjectWriter& operator=(const SubjectWriter&) = delete;
 
@@ -45,12 +54,62 @@ class SubjectWriter {
   // Never the same as Add of the same digits.
   void AddHashed(std::string_view name, std::string_view hex) noexcept;
   // The same with a name that EncodeForSubject has been over.
-  void AddEncodedName(std::string_view encoded_name, std::string_view value) noexcept;
+  void AddEncodedName(std::string_view encoded_name, std::string_view value) noexcept {
+    // The name, the value if all of it must be encoded, and what stands between them.
+    const std::size_t most = encoded_name.size() + kMostEncodedBytes * value.size() + 2;
+    if (most > kBufferBytes - used_) [[unlikely]] {
+      AddLongPart(encoded_name, value);
+      return;
+    }
+    char* out = buffer_ + used_;
+    if (any_parts_) *out++ = '&';
+    any_parts_ = true;
+    out = CopyShort(encoded_name, out);
+    *out++ = '=';
+    used_ = static_cast<std::size_t>(Encode(value, out) - buffer_);
+  }
   void AddHashedEncodedName(std::string_view encoded_name, std::string_view hex) noexcept;
   // Valid until the next Begin, which is all that may be called after it.
-  std::string_view Finish() noexcept;
+  std::string_view Finish() noexcept {
+    const bool short_enough = any_parts_ && !flushed_ && used_ <= kMostSubjectBytes;
+    if (short_enough) [[likely]]
+      return {buffer_, used_};
+    return FinishOther();
+  }
 
  private:
+  static constexpr std::size_t kMostEncodedBytes = 3;  // Of one byte: %XX.
+
+  // The end of what was written. For a few bytes, without calling anybody.
+  static char* CopyShort(std::string_view text, char* out) noexcept {
+    const std::size_t size = text.size();
+    if (size > 16) [[unlikely]] {
+      std::memcpy(out, text.data(), size);
+    } else if (size >= 8) {
+      CopyEnds<std::uint64_t>(text, out);
+    } else if (size >= 4) {
+      CopyEnds<std::uint32_t>(text, out);
+    } else {
+      for (std::size_t i = 0; i < size; ++i) out[i] = text[i];
+    }
+    return out + size;
+  }
+  // The first bytes and the last, which may overlap.
+  template <typename Part>
+  static void CopyEnds(std::string_view text, char* out) noexcept {
+    Part first = 0;
+    Part last = 0;
+    std::memcpy(&first, text.data(), sizeof(Part));
+    std::memcpy(&last, text.data() + text.size() - sizeof(Part), sizeof(Part));
+    std::memcpy(out, &first, sizeof(Part));
+    std::memcpy(out + text.size() - sizeof(Part), &last, sizeof(Part));
+  }
+  // `out` must have room for kMostEncodedBytes of each. The end of what was written.
+  static char* Encode(std::string_view text, char* out) noexcept;
+  friend std::string EncodeForSubject(std::string_view text);
+
+  void AddLongPart(std::string_view encoded_name, std::string_view value) noexcept;
+  std::string_view FinishOther() noexcept;
   void StartPart() noexcept;
   void AppendByte(char c) noexcept;
   void Append(std::string_view plain) noexcept;
@@ -58,12 +117,10 @@ class SubjectWriter {
   // Hands the buffer over to the hash.
   void Flush() noexcept;
 
-  // Longer text goes through the buffer in pieces.
-  static constexpr std::size_t kBufferBytes = 512;
-
+  char own_[kBufferBytes];
+  char* const buffer_;
   std::size_t used_ = 0;
   bool any_parts_ = false;
-  std::array<char, kBufferBytes> buffer_;
   std::optional<Sha256> flushed_{};  // What the buffer did not hold, if there was too much.
 };
 

@@ -1,7 +1,6 @@
 #include "frontend/resp/throttle.h"
 
 #include <array>
-#include <charconv>
 #include <string>
 
 #include "base/ticks.h"
@@ -18,11 +17,20 @@ std::unexpected<Error> Invalid(std::string message) {
   return std::unexpected(Error{ErrorCode::kInvalidArgument, std::move(message)});
 }
 
-// The number in words[i]. False: it is none, or not from `least` to `most`.
+// False if it is none, or one that nothing here accepts: up to 18 digits cannot overflow.
 bool ReadInteger(std::string_view text, std::int64_t& number) noexcept {
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc() && stop == end;
+  constexpr std::size_t kMostDigits = 18;
+  const bool negative = text.starts_with('-');
+  if (negative) text.remove_prefix(1);
+  if (text.empty() || text.size() > kMostDigits) return false;
+  std::int64_t value = 0;
+  for (const char c : text) {
+    const unsigned digit = static_cast<unsigned char>(c) - unsigned{'0'};
+    if (digit > 9) return false;
+    value = value * 10 + digit;
+  }
+  number = negative ? -value : value;
+  return true;
 }
 
 std::unexpected<Error> NotAllowed(std::size_t field, std::string_view text, std::int64_t least,

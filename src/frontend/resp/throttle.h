@@ -24,8 +24,6 @@ enum class ThrottleStyle : std::uint8_t { kRedisCell, kThrottlecrab };
 struct ThrottleWords {
   LimitCache::Bucket bucket{};
   std::int64_t quantity = 1;
-
-  bool GivesBack() const noexcept { return quantity < 0; }
 };
 
 // `words` from the key on. Whether such a bucket can be is for the limit cache to say.

@@ -52,6 +52,46 @@ TEST(ClThrottle, AnswersACallForNothingByWhetherTheKeyIsWithinItsBounds) {
   EXPECT_EQ(resp.Ask("CL.THROTTLE k 0 1 10 0"), "[1, 1, 0, 10, 20]");
 }
 
+TEST(ClThrottle, TakesNoCallForTheOneBeforeIt) {
+  RespUnderTest resp(kPolicy);
+  // The same bytes behind the key, cut into other words.
+  const std::string four = "*6\r\n$11\r\nCL.THROTTLE\r\n$1\r\nk\r\n";
+  const std::string three = "*5\r\n$11\r\nCL.THROTTLE\r\n$1\r\nk\r\n";
+  const std::string bytes = "15\r\n$2\r\n30\r\n$2\r\n60\r\n$1\r\n1\r\n";
+  const std::vector<std::string> replies = RespUnderTest::ShowAll(
+      resp.exchange.Send(four + "$2\r\n" + bytes + three + "$10\r\n" + bytes));
+  ASSERT_EQ(replies.size(), 2U);
+  EXPECT_EQ(replies[0], "[0, 16, 15, -1, 2]");
+  EXPECT_THAT(replies[1], StartsWith("-ERR max_burst: "));
+  EXPECT_THAT(
+      resp.AskAll({"CL.THROTTLE a 15 30 60", "CL.THROTTLE b 15 30 60", "THROTTLE c 15 30 60",
+                   "CL.THROTTLE d 15 30 60 2", "CL.THROTTLE e 15 30 61", "CL.THROTTLE f 15 30 0",
+                   "CL.THROTTLE g 15 30 0"}),
+      testing::ElementsAre("[0, 16, 15, -1, 2]", "[0, 16, 15, -1, 2]", "[1, 15, 14, 2, 0]",
+                           "[0, 16, 14, -1, 4]", "[0, 16, 15, -1, 3]",
+                           StartsWith("-ERR Cell error"), StartsWith("-ERR Cell error")));
+}
+
+TEST(ClThrottle, KeepsUpWithMoreLimitsThanAreKept) {
+  RespUnderTest resp(kPolicy);
+  std::vector<std::string> commands;
+  for (int i = 0; i < 300; ++i) {
+    commands.push_back("CL.THROTTLE a 15 30 60 0");
+    commands.push_back("CL.THROTTLE b " + std::to_string(i) + " 30 60 0");
+    for (int j = 0; j < 3; ++j) {
+      commands.push_back("WEIR.LIMIT c " + std::to_string(i * 3 + j + 1) + "/min @cost 0");
+    }
+  }
+  const std::vector<std::string> replies = resp.AskAll(commands);
+  ASSERT_EQ(replies.size(), commands.size());
+  for (std::size_t i = 0; i < 300; ++i) {
+    const std::string limit = std::to_string(i + 1);
+    EXPECT_EQ(replies[i * 5], "[0, 16, 16, -1, 0]");
+    EXPECT_EQ(replies[i * 5 + 1], "[0, " + limit + ", " + limit + ", -1, 0]");
+    EXPECT_THAT(replies[i * 5 + 2], HasSubstr("limit, " + std::to_string(i * 3 + 1) + ","));
+  }
+}
+
 TEST(ClThrottle, GivesBackForANegativeQuantity) {
   RespUnderTest resp(kPolicy);
   resp.Ask("CL.THROTTLE k 15 30 60 10");

@@ -3,6 +3,7 @@
 // for longer than a few instructions, and never waits itself. Whatever is not like that, an absent
 // key included, takes the long way.
 #include <array>
+#include <new>
 
 #include "store/memory/memory_store.h"
 
@@ -21,12 +22,16 @@ class MemoryStore::PlainBuckets {
       const Charge& charge = group_.charges[i];
       const Limit& limit = *charge.limit;
       const bool replaces = limit.predecessor() != nullptr && now < limit.predecessor_until();
-      if (!limit.is_plain_bucket() || replaces || charge.wait != Duration(0)) [[unlikely]]
+      const bool plain = limit.is_plain_bucket() && !replaces && charge.verb == Verb::kCheck &&
+                         charge.wait == Duration(0);
+      if (!plain) [[unlikely]]
         return false;
       seen_[i] = store_.buckets_.See(FingerprintOf(charge.hash, limit));
       if (seen_[i].slot == nullptr) [[unlikely]]
         return false;
-      words_[i] = JudgeWord<false>(limit, {.cost = charge.cost}, seen_[i].word, now_, verdicts_[i]);
+      words_[i] = charge.cost == 1 ? JudgeOne(limit, seen_[i].word, verdicts_[i])
+                                   : JudgeWord<false>(limit, {.cost = charge.cost}, seen_[i].word,
+                                                      now_, verdicts_[i]);
       pass_ = pass_ && (charge.shadow || verdicts_[i].reason == Reason::kOk);
     }
     return true;
@@ -39,10 +44,10 @@ class MemoryStore::PlainBuckets {
     const Decision* speaker = nullptr;
     for (std::size_t i = 0; i < size_; ++i) {
       const Charge& charge = group_.charges[i];
-      Decision& decision = group_.decisions[i];
       const StepRequest request{.cost = charge.cost};
-      decision = DescribeBucket(*charge.limit, charge.rule, request, verdicts_[i],
-                                charge.limit->burst_tolerance());
+      // Made in place: to copy a Decision costs as much as to judge a key.
+      const Decision& decision = *new (&group_.decisions[i]) Decision(DescribeBucket(
+          *charge.limit, charge.rule, request, verdicts_[i], charge.limit->burst_tolerance()));
       if (charge.shadow) [[unlikely]] {
         if (!decision.allowed && Takes(request)) store_.shadow_denied_.Add();
       } else if (speaker == nullptr || SpeaksBefore(decision, *speaker)) {
@@ -54,6 +59,20 @@ class MemoryStore::PlainBuckets {
   }
 
  private:
+  // The same as JudgeWord for what most requests cost.
+  std::uint64_t JudgeOne(const Limit& limit, std::uint64_t word,
+                         BucketVerdict& verdict) const noexcept {
+    const OneUnit unit = JudgeOneUnit(limit, {.theoretical_arrival = FreshAt(word)}, now_);
+    const std::uint64_t moved = MakeWord(now_ + Ticks(unit.level));
+    if (!unit.allowed()) {
+      verdict = {Reason::kLimited, unit.level, unit.excess};
+      return moved | kDeniedBit;
+    }
+    verdict = {Reason::kOk, unit.level, 0};
+    const bool used_up = -unit.excess < limit.emission_interval();
+    return moved | (used_up ? word & kDeniedBit : 0);
+  }
+
   bool StoreAll() noexcept {
     return Table<0>::TryStoreAll(std::span(seen_).first(size_), std::span(words_).first(size_));
   }
@@ -85,8 +104,8 @@ class MemoryStore::PlainBuckets {
 
 bool MemoryStore::TryPlainBuckets(Group& group, Now now) noexcept {
   const std::size_t size = group.charges.size();
-  const bool fits = size != 0 && size <= PlainBuckets::kMost && group.receipts.empty() &&
-                    group.action == Action::kDecide && group.charges[0].verb == Verb::kCheck;
+  const bool fits = size != 0 && size <= PlainBuckets::kMost && group.decisions.size() >= size &&
+                    group.receipts.empty() && group.action == Action::kDecide;
   if (!fits) return false;
   PlainBuckets buckets(*this, group, timeline_.TicksAt(now.steady));
   if (!buckets.Judge(now.steady) || !buckets.Store()) return false;

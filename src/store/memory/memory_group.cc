@@ -233,6 +233,8 @@ void MemoryStore::LockedGroup::ApplyAll(ReservationId reservation) noexcept {
 
 void MemoryStore::Decide(Group& group, Now now) noexcept {
   group.error.reset();
+  if (TryPlainBuckets(group, now)) [[likely]]
+    return;
   if (group.action == Action::kCommit || group.action == Action::kCancel) {
     SettleGroup(group, now);
     return;
@@ -253,8 +255,6 @@ void MemoryStore::Decide(Group& group, Now now) noexcept {
                             "same for all of them"};
     return;
   }
-  if (TryPlainBuckets(group, now)) [[likely]]
-    return;
   DecideGroup(group, now);
 }
 
