@@ -59,6 +59,15 @@ struct Texts {
   }
 };
 
+// The same with a window among them.
+constexpr std::string_view kWithWindow = R"(
+memory: { cap: 1GiB }
+rules:
+  - { name: per-ip, key: ip, limit: 1000000000/min, algorithm: sliding_window }
+  - { name: per-user, key: user, limit: 1000000/s burst 1000000000 }
+  - { name: per-path, key: [user, path], limit: 1000000/s burst 1000000000 }
+)";
+
 class Subject {
  public:
   Subject(std::string_view yaml, std::int64_t keys)
@@ -139,6 +148,7 @@ BENCHMARK_CAPTURE(One, one_rule, kOneRule)->Arg(kFew)->Arg(kSome)->Arg(kMany);
 BENCHMARK_CAPTURE(Batch, one_rule, kOneRule)->Arg(kFew)->Arg(kSome)->Arg(kMany);
 BENCHMARK_CAPTURE(One, three_rules, kThreeRules)->Arg(kFew)->Arg(kSome)->Arg(kMany);
 BENCHMARK_CAPTURE(Batch, three_rules, kThreeRules)->Arg(kFew)->Arg(kSome)->Arg(kMany);
+BENCHMARK_CAPTURE(Batch, three_rules_with_window, kWithWindow)->Arg(kFew)->Arg(kSome);
 BENCHMARK_CAPTURE(Batch, one_of_three_denies, kDenying)->Arg(kSome);
 BENCHMARK(Limits)->Arg(kFew)->Arg(kSome)->Arg(kMany);
 

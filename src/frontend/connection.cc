@@ -219,7 +219,19 @@ void Connection::Drain(SteadyTime now) noexcept {
 
 void Connection::EndDrain() noexcept {
   replies_.CloseWhenSent();
+  EndWaits();
   GoOn();
+}
+
+void Connection::EndWaits() noexcept {
+  const Answer answer{.decision = {.reason = Reason::kOverload}};
+  std::erase_if(waits_, [&](const Wait& wait) {
+    // The answer of one that is over is under way.
+    if (!around_.door.desk.engine.CancelWait(wait.id)) return false;
+    around_.door.metrics.Refused(Refusal::kWaiters);
+    protocol_->OnWaited(wait.ticket, wait.tag, answer, {});
+    return true;
+  });
 }
 
 void Connection::CheckWaiting(const Request& request, const Ask& ask, Duration patience,
@@ -238,8 +250,9 @@ void Connection::CheckWaiting(const Request& request, const Ask& ask, Duration p
       }
     });
   };
-  waits_.push_back(
-      {.ticket = ticket, .id = desk.engine.CheckThen(request, ask, patience, std::move(done))});
+  waits_.push_back({.ticket = ticket,
+                    .tag = tag,
+                    .id = desk.engine.CheckThen(request, ask, patience, std::move(done))});
 }
 
 void Connection::Waited(Replies::Ticket ticket, std::uint64_t tag, const Answer& answer,

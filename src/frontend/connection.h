@@ -53,7 +53,8 @@ class Connection final : public StreamHandler, public Exchange {
   void CheckDeadlines(SteadyTime now) noexcept;
   // No further requests are wanted. It ends once it has been quiet for a moment.
   void Drain(SteadyTime now) noexcept;
-  // Sends the replies to all that was taken up, and ends.
+  // Sends the replies to all that was taken up, and ends. Whoever waits is told that there is no
+  // more room for that.
   void EndDrain() noexcept;
 
   // --- What happens to the stream. ---
@@ -72,6 +73,7 @@ class Connection final : public StreamHandler, public Exchange {
  private:
   struct Wait {
     Replies::Ticket ticket;
+    std::uint64_t tag;
     WaitId id;
   };
 
@@ -87,6 +89,7 @@ class Connection final : public StreamHandler, public Exchange {
   void MakeRoom() noexcept;
   bool AccountForBuffers() noexcept;
   void AdaptRoom(std::size_t count) noexcept;
+  void EndWaits() noexcept;
   void Waited(Replies::Ticket ticket, std::uint64_t tag, const Answer& answer,
               std::span<const RuleDecision> each) noexcept;
 

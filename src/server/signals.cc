@@ -1,6 +1,7 @@
 #include "server/signals.h"
 
 #include <pthread.h>
+#include <time.h>
 
 #include <initializer_list>
 
@@ -13,7 +14,13 @@ Signals::Signals() {
   std::signal(SIGPIPE, SIG_IGN);
 }
 
-Signals::~Signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+Signals::~Signals() {
+  // One that came again while the service was ending would end it by force at its last step.
+  constexpr timespec kNow{};
+  while (sigtimedwait(&ours_, nullptr, &kNow) > 0) {
+  }
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
 
 Signal Signals::Wait() const {
   int signal = 0;

@@ -17,5 +17,16 @@ TEST(Signals, AreHeldUntilSomebodyWaitsForThem) {
   EXPECT_EQ(signals.Wait(), Signal::kStop);
 }
 
+TEST(Signals, ThatComeTooLateDoNothing) {
+  {
+    const Signals signals;
+    kill(getpid(), SIGTERM);
+    EXPECT_EQ(signals.Wait(), Signal::kStop);
+    kill(getpid(), SIGTERM);
+    kill(getpid(), SIGHUP);
+  }
+  SUCCEED();  // Which a process that was ended would not get to.
+}
+
 }  // namespace
 }  // namespace weir

@@ -71,6 +71,7 @@ class Daemon:
         self.log = []
         self.changed = threading.Condition()
         self.ended = False
+        self.told_to_stop = False
         self.readers = [threading.Thread(target=self._read, args=(stream,), daemon=True)
                         for stream in (self.process.stdout, self.process.stderr)]
         for reader in self.readers:
@@ -131,6 +132,7 @@ class Daemon:
 
     def tell(self, number):
         os.kill(self.process.pid, number)
+        self.told_to_stop = self.told_to_stop or number in (signal.SIGTERM, signal.SIGINT)
 
     def is_alive(self):
         return self.process.poll() is None
@@ -144,9 +146,9 @@ class Daemon:
         raise AssertionError("no VmRSS")
 
     def terminate(self):
-        """Asks it to end, and waits. Returns what it ended with."""
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
+        """Asks it to end, if nobody has, and waits. Returns what it ended with."""
+        if self.process.poll() is None and not self.told_to_stop:
+            self.tell(signal.SIGTERM)
         try:
             return self.process.wait(timeout=PATIENCE)
         except subprocess.TimeoutExpired:

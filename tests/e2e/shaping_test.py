@@ -17,6 +17,7 @@ import pathlib
 import socket
 import subprocess
 import sys
+import time
 import unittest
 
 import daemon
@@ -144,8 +145,9 @@ class Order(unittest.TestCase):
                 self.addCleanup(client.close)
                 client.socket.setsockopt(socket.SOL_SOCKET, shaping_client.SO_TIMESTAMPNS, 1)
                 clients.append(client)
+                deadline = time.monotonic() + daemon.PATIENCE
                 while metrics_text.Metrics.of(observer).value("weir_waiters") < len(clients):
-                    pass
+                    self.assertLess(time.monotonic(), deadline)
             came = []
             for client in clients:
                 data, ancillary, _, _ = client.socket.recvmsg(65536, 128)

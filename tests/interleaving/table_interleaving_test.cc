@@ -1,6 +1,7 @@
 // The memory table under every interleaving of two or three threads with up to two preemptions:
 // charges, insertions, evictions, moves and groups. The same scenarios are then run against tables
 // broken on purpose, to see that they would notice.
+#include <array>
 #include <cstdio>
 #include <map>
 
@@ -74,6 +75,30 @@ class Subject {
     table_.Unlock(low, pass ? MakeWord(kNow + Ticks(low_level)) : low.word);
     table_.Unlock(high, pass ? MakeWord(kNow + Ticks(high_level)) : high.word);
     return pass;
+  }
+
+  // The same the short way, as far as nobody interferes; the keys in any order.
+  bool TryBoth(std::uint64_t one_key, std::int64_t one_burst, std::uint64_t other_key,
+               std::int64_t other_burst) {
+    const std::array<typename SmallTable::Seen, 2> seen = {table_.See(one_key),
+                                                           table_.See(other_key)};
+    const auto [one, other] = seen;
+    const auto long_way = [&] {
+      return one_key < other_key ? ChargeBoth(one_key, one_burst, other_key, other_burst)
+                                 : ChargeBoth(other_key, other_burst, one_key, one_burst);
+    };
+    if (one.slot == nullptr || other.slot == nullptr) return long_way();
+    const std::int64_t one_level = LevelOf(one.word) + kInterval;
+    const std::int64_t other_level = LevelOf(other.word) + kInterval;
+    if (one_level > one_burst * kInterval || other_level > other_burst * kInterval) {
+      return SmallTable::IsAsSeen(one) && SmallTable::IsAsSeen(other) ? false : long_way();
+    }
+    const std::array<std::uint64_t, 2> words = {MakeWord(kNow + Ticks(one_level)),
+                                                MakeWord(kNow + Ticks(other_level))};
+    if (!SmallTable::TryStoreAll(seen, words)) return long_way();
+    ++admitted_[one_key];
+    ++admitted_[other_key];
+    return true;
   }
 
   std::int64_t Level(std::uint64_t key) {
@@ -173,6 +198,68 @@ struct Scenarios {
     return {{group, group}, [=] { return subject->Audit(false); }};
   }
 
+  // In opposite orders, so that each may be in the other's way.
+  static Scenario TwoShortGroups() {
+    auto subject = WithTwoKeys();
+    auto passed = std::make_shared<int>(0);
+    return {{[=] { *passed += subject->TryBoth(Low(1), 9, High(2), 2) ? 1 : 0; },
+             [=] { *passed += subject->TryBoth(High(2), 2, Low(1), 9) ? 1 : 0; }},
+            [=]() -> std::string {
+              if (*passed != 1) return "a place for one let through " + std::to_string(*passed);
+              return subject->Audit(false);
+            }};
+  }
+
+  static Scenario ShortGroupBesideLongOne() {
+    auto subject = WithTwoKeys();
+    auto passed = std::make_shared<int>(0);
+    return {{[=] { *passed += subject->TryBoth(High(2), 2, Low(1), 9) ? 1 : 0; },
+             [=] { *passed += subject->ChargeBoth(Low(1), 9, High(2), 2) ? 1 : 0; }},
+            [=]() -> std::string {
+              if (*passed != 1) return "a place for one let through " + std::to_string(*passed);
+              return subject->Audit(false);
+            }};
+  }
+
+  // A group that is let through is seen as a whole: who sees the second charge, sees the first.
+  static Scenario LookBesideShortGroup() {
+    auto subject = WithTwoKeys();
+    auto low = std::make_shared<std::int64_t>(0);
+    auto high = std::make_shared<std::int64_t>(0);
+    return {{[=] { subject->TryBoth(Low(1), 9, High(2), 9); },
+             [=] {
+               *high = subject->Level(High(2));
+               *low = subject->Level(Low(1));
+             }},
+            [=]() -> std::string {
+              if (*high > kInterval && *low == kInterval) return "half a group was seen";
+              return subject->Audit(false);
+            }};
+  }
+
+  static Scenario ShortGroupWhileReplaced() {
+    auto subject = FullTable();
+    auto allowed = std::make_shared<bool>(false);
+    return {{[=] { *allowed = subject->TryBoth(Low(1), 2, Low(2), 60); },
+             [=] {
+               subject->Charge(Low(100), 5, 5);
+               subject->Charge(Low(100), 5);
+             }},
+            [=]() -> std::string {
+              if (!*allowed) return "a key was denied on another's state";
+              return subject->Audit(true);
+            }};
+  }
+
+  static Scenario ShortGroupWhileGrowing() {
+    auto subject = WithTwoKeys();
+    return {{[=] { subject->TryBoth(Low(1), 9, High(2), 9); },
+             [=] {
+               for (std::uint64_t key = 3; key < 7; ++key) subject->Charge(Low(key), 1);
+             }},
+            [=] { return subject->Audit(false); }};
+  }
+
   // Three threads: one charges the key that the second evicts, and the third brings it back.
   static Scenario ChargeEvictInsert() {
     auto subject = FullTable();
@@ -255,6 +342,11 @@ struct Scenarios {
             {"decide while replaced", DecideWhileReplaced},
             {"charge beside a denied group", ChargeBesideDeniedGroup},
             {"two groups", TwoGroups},
+            {"two short groups", TwoShortGroups},
+            {"short group beside a long one", ShortGroupBesideLongOne},
+            {"look beside a short group", LookBesideShortGroup},
+            {"short group while replaced", ShortGroupWhileReplaced},
+            {"short group while growing", ShortGroupWhileGrowing},
             {"charge, evict and insert", ChargeEvictInsert},
             {"charge while growing", ChargeWhileGrowing},
             {"insert while growing", InsertWhileGrowing},
@@ -264,6 +356,13 @@ struct Scenarios {
   }
 
  private:
+  static std::shared_ptr<S> WithTwoKeys() {
+    auto subject = std::make_shared<S>(true);
+    subject->Charge(Low(1), 9);
+    subject->Charge(High(2), 9);
+    return subject;
+  }
+
   // Both lines full, and Low(1) the first to go.
   static std::shared_ptr<S> FullTable() {
     auto subject = std::make_shared<S>(false);

@@ -77,17 +77,30 @@ class MemoryStore::PlainBuckets {
     return Table<0>::TryStoreAll(std::span(seen_).first(size_), std::span(words_).first(size_));
   }
 
+  bool SomeComeTwice() const noexcept {
+    for (std::size_t i = 1; i < size_; ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        if (seen_[i].slot == seen_[j].slot) return true;
+      }
+    }
+    return false;
+  }
+
   // Nothing is taken: what passes by itself is shown as it is, and where somebody knocked on a
   // closed door that is remembered.
   bool StoreMarks() noexcept {
+    if (SomeComeTwice()) return false;  // Their charges count as one.
     for (std::size_t i = 0; i < size_; ++i) {
       const Charge& charge = group_.charges[i];
       if (verdicts_[i].reason == Reason::kOk) {
         words_[i] = JudgeWord<false>(*charge.limit, {.verb = Verb::kPeek, .cost = charge.cost},
                                      seen_[i].word, now_, verdicts_[i]);
       }
-      if (words_[i] == seen_[i].word) continue;
-      if (!Table<0>::TryStoreAll({&seen_[i], 1}, {&words_[i], 1})) return false;
+      // Where there is nothing to store, too: the slot may have become another key's just before.
+      const bool done = words_[i] == seen_[i].word
+                            ? Table<0>::IsAsSeen(seen_[i])
+                            : Table<0>::TryStoreAll({&seen_[i], 1}, {&words_[i], 1});
+      if (!done) return false;
     }
     return true;
   }

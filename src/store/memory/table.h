@@ -105,6 +105,10 @@ class Table {
     std::uint64_t word;
   };
   Seen See(std::uint64_t fingerprint) const noexcept;
+  // Whether the key still has the word that was seen.
+  static bool IsAsSeen(const Seen& key) noexcept {
+    return Atomics::Load(*key.slot) == SlotHead{key.fingerprint, key.word};
+  }
   // Stores a word for each of these keys, all in one moment. False if one of them is no longer as
   // it was seen: nothing was stored then. Waits for nobody, so they may come in any order; a key
   // that comes twice is in its own way. At least one.

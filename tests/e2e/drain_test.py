@@ -1,0 +1,368 @@
+#!/usr/bin/env python3
+"""The end of the service, and a change of its policy, while it is busy: nothing that was asked is lost.
+
+    drain_test.py SOURCE PROGRAM [TEST...]
+
+Clients ask without a pause and keep books: what they sent, what they got, and how their connection
+ended. A request counts as lost if it was sent on a connection that the service had not closed yet
+and no whole answer came. HTTP says which answer is the last one (Connection: close); RESP cannot, so
+there a batch must be answered whole or, sent when the service had closed already, not at all.
+"""
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import threading
+import time
+import unittest
+
+import daemon
+import http_wire
+import metrics_text
+import resp_wire
+
+POLICY = """\
+rules:
+  - name: per-user
+    match: { user: present }
+    key: user
+    limit: 1M/s
+  - name: shaped
+    match: { org: present }
+    key: org
+    limit: 1/s burst 100
+    algorithm: leaky_bucket
+    queue: true
+"""
+# A connection that says nothing for this long is closed in a drain, and may be closed just when it
+# begins to speak again. Whoever was kept from speaking by a busy machine is not counted.
+QUIET = 0.08
+
+
+def wait_for_waiters(service, count):
+    deadline = time.monotonic() + daemon.PATIENCE
+    with http_wire.Client(service.http) as observer:
+        while metrics_text.Metrics.of(observer).value("weir_waiters") < count:
+            if time.monotonic() > deadline:
+                raise AssertionError(f"there are no {count} who wait")
+
+
+class Client(threading.Thread):
+    """Asks until its connection ends, or until it is told to stop."""
+
+    def __init__(self, port):
+        super().__init__(daemon=True)
+        self.port = port
+        self.stopping = threading.Event()
+        self.busy = threading.Event()  # The first answer is there.
+        self.answered = 0
+        self.lost = []
+        self.wrong = []
+
+    def run(self):
+        try:
+            self.ask()
+        except Exception as error:  # pylint: disable=broad-except
+            self.wrong.append(repr(error))
+
+    def is_closed(self, one):
+        """Whether the service has closed the connection, as far as it is known here."""
+        if not select.select([one], [], [], 0)[0]:
+            return False
+        try:
+            return one.recv(1, socket.MSG_PEEK) == b""
+        except ConnectionError:
+            return True
+
+
+class HttpClient(Client):
+    """Several requests at a time, on one connection."""
+
+    def __init__(self, port, depth):
+        super().__init__(port)
+        self.depth = depth
+        self.said_close = False
+
+    def ask(self):
+        request = http_wire.request("POST", "/v1/check", {"user": "http"}) * self.depth
+        with http_wire.Client(self.port) as client:
+            while not self.stopping.is_set():
+                began = time.monotonic()
+                if self.is_closed(client.socket):
+                    return
+                with contextlib.suppress(ConnectionError):
+                    client.send(request)
+                for number in range(self.depth):
+                    try:
+                        response = client.receive()
+                    except ConnectionError:
+                        if time.monotonic() - began < QUIET:
+                            self.lost.append(f"{self.depth - number} of {self.depth}")
+                        return
+                    self.answered += 1
+                    if response.status != 200:
+                        self.wrong.append(repr(response))
+                    if response.header("Connection") == "close":
+                        self.said_close = True
+                        if number + 1 < self.depth:
+                            self.lost.append(f"{self.depth - number - 1} behind a close")
+                        if not client.is_closed():
+                            self.wrong.append("something came behind Connection: close")
+                        return
+                self.busy.set()
+
+
+class RespClient(Client):
+    """Batches, on one connection."""
+
+    def __init__(self, port, depth, *, pause=0.0):
+        super().__init__(port)
+        self.depth, self.pause = depth, pause
+
+    def ask(self):
+        commands = [("PING", f"{number:05}") for number in range(self.depth)]
+        batch = b"".join(resp_wire.command(*words) for words in commands)
+        expected = [text for _, text in commands]
+        with resp_wire.Client(self.port) as client:
+            while not self.stopping.wait(self.pause):
+                began = time.monotonic()
+                if self.is_closed(client.socket):
+                    return
+                with contextlib.suppress(ConnectionError):
+                    client.socket.sendall(batch)
+                replies = []
+                try:
+                    while len(replies) < self.depth:
+                        replies.append(client.receive())
+                except ConnectionError:
+                    pass
+                self.answered += len(replies)
+                if replies != expected[:len(replies)]:
+                    self.wrong.append(repr(replies[:10]))
+                if len(replies) < self.depth:
+                    if replies or client.reader.left or time.monotonic() - began < QUIET:
+                        self.lost.append(f"{self.depth - len(replies)} of {self.depth}")
+                    return
+                self.busy.set()
+
+
+class ShortClient(Client):
+    """A connection for each request."""
+
+    def __init__(self, port):
+        super().__init__(port)
+        self.refused = 0
+
+    def ask(self):
+        request = http_wire.request("GET", "/healthz", headers=[("Connection", "close")])
+        while not self.stopping.is_set():
+            try:
+                client = http_wire.Client(self.port)
+            except ConnectionError:
+                self.refused += 1
+                return
+            with client:
+                try:
+                    client.send(request)
+                    client.receive()
+                    self.answered += 1
+                    self.busy.set()
+                except ConnectionError as error:
+                    self.lost.append(repr(error))
+
+
+class Drain(unittest.TestCase):
+    def start(self, *clients):
+        for client in clients:
+            client.start()
+        for client in clients:
+            self.assertTrue(client.busy.wait(daemon.PATIENCE), client.wrong)
+
+    def finish(self, clients):
+        for client in clients:
+            client.stopping.set()
+        for client in clients:
+            client.join(daemon.PATIENCE)
+            self.assertFalse(client.is_alive())
+            name = type(client).__name__
+            self.assertEqual((name, client.wrong), (name, []))
+            self.assertEqual((name, client.lost), (name, []))
+            self.assertGreater(client.answered, 0)
+
+    def test_answers_everything_at_full_load(self):
+        for _ in range(3):
+            with daemon.Daemon(POLICY) as service:
+                http = [HttpClient(service.http, depth) for depth in (1, 1, 5, 5)]
+                # Who pipelines without an end is let go on for some seconds; these end.
+                resp = [RespClient(service.resp, depth) for depth in (1, 10, 100, 1000)]
+                clients = [*http, *resp]
+                self.start(*clients)
+                # One that waits when the end comes.
+                with resp_wire.Client(service.resp) as waiting:
+                    self.assertTrue(resp_wire.named(waiting.call(
+                        "WEIR.CHECK", "shaped", "org", "acme"))["allowed"])
+                    waiting.send("WEIR.CHECK", "shaped", "org", "acme", "@wait_ms", 5000)
+                    wait_for_waiters(service, 1)
+                    service.tell(signal.SIGTERM)
+                    for client in http:
+                        client.join(daemon.PATIENCE)
+                        self.assertTrue(client.said_close or client.lost or client.wrong)
+                    for client in resp:
+                        client.stopping.set()
+                    self.assertTrue(resp_wire.named(waiting.receive())["allowed"])
+                self.finish(clients)
+                self.assertEqual(service.process.wait(daemon.PATIENCE), 0)
+
+    def test_ends_in_time_however_much_is_asked(self):
+        """RESP has no way to say that this was the last: at some time there is an end."""
+        with daemon.Daemon(POLICY) as service:
+            clients = [RespClient(service.resp, depth) for depth in (1, 10, 100, 1000)]
+            self.start(*clients)
+            began = time.monotonic()
+            service.tell(signal.SIGTERM)
+            self.assertEqual(service.process.wait(daemon.PATIENCE), 0)
+            self.assertLess(time.monotonic() - began, 8)
+            for client in clients:
+                client.join(daemon.PATIENCE)
+                self.assertEqual(client.wrong, [])
+
+    def test_answers_a_deep_pipeline_of_http(self):
+        """Far more than is read at a time."""
+        for _ in range(5):
+            with daemon.Daemon(POLICY) as service:
+                clients = [HttpClient(service.http, 500) for _ in range(3)]
+                self.start(*clients)
+                service.tell(signal.SIGTERM)
+                for client in clients:
+                    client.join(daemon.PATIENCE)
+                self.finish(clients)
+
+    def test_answers_all_who_got_in(self):
+        for _ in range(5):
+            with daemon.Daemon(POLICY) as service:
+                clients = [ShortClient(service.http) for _ in range(8)]
+                self.start(*clients)
+                service.tell(signal.SIGTERM)
+                for client in clients:
+                    client.join(daemon.PATIENCE)
+                    self.assertEqual(client.refused, 1)
+                self.finish(clients)
+
+    def test_takes_in_nobody_and_says_so(self):
+        with daemon.Daemon(POLICY) as service:
+            with http_wire.Client(service.http) as waiting, \
+                    http_wire.Client(service.http) as keeps:
+                self.assertEqual(keeps.get("/readyz").body, b"ready")
+                self.assertEqual(waiting.post("/v1/check", {"org": "acme"}).status, 200)
+                waiting.send(http_wire.request("POST", "/v1/check",
+                                               {"org": "acme", "wait_ms": 5000}))
+                wait_for_waiters(service, 1)
+                after = len(service.log)
+                service.tell(signal.SIGTERM)
+                service.wait_for("told to stop", after=after)
+                response = keeps.get("/readyz")
+                while response.status == 200:  # It was told, and has not begun yet.
+                    self.assertIsNone(response.header("Connection"))
+                    response = keeps.get("/readyz")
+                self.assertEqual((response.status, response.body), (503, b"draining"))
+                self.assertEqual(response.header("Connection"), "close")
+                for port in (service.http, service.resp):
+                    with self.assertRaises(ConnectionRefusedError):
+                        socket.create_connection(("127.0.0.1", port)).close()
+                # It waits until it is its turn, and is told that this was the last.
+                response = waiting.receive()
+                self.assertEqual((response.status, response.header("Connection")), (200, "close"))
+
+    def test_does_not_leave_those_without_an_answer_who_wait_for_too_long(self):
+        with daemon.Daemon(POLICY) as service:
+            with http_wire.Client(service.http) as http, resp_wire.Client(service.resp) as resp:
+                for _ in range(30):
+                    self.assertEqual(http.post("/v1/check", {"org": "acme"}).status, 200)
+                http.send(http_wire.request("POST", "/v1/check", {"org": "acme", "wait_ms": 60_000}))
+                resp.send("WEIR.CHECK", "shaped", "org", "acme", "@wait_ms", 60_000)
+                wait_for_waiters(service, 2)
+                service.tell(signal.SIGTERM)
+                response = http.receive()
+                self.assertEqual((response.status, response.json()["reason"],
+                                  response.header("Connection")), (503, "overload", "close"))
+                decision = resp_wire.named(resp.receive())
+                self.assertEqual((decision["allowed"], decision["reason"]), (0, "overload"))
+
+    def test_is_quick_when_nothing_is_asked(self):
+        with daemon.Daemon(POLICY) as service:
+            began = time.monotonic()
+            self.assertEqual(service.terminate(), 0)
+            self.assertLess(time.monotonic() - began, 1)
+
+    def test_is_quick_when_connections_are_idle(self):
+        with daemon.Daemon(POLICY) as service:
+            idle = [resp_wire.Client(service.resp) for _ in range(20)]
+            idle += [http_wire.Client(service.http) for _ in range(20)]
+            self.assertEqual(idle[0].call("PING"), "PONG")
+            self.assertEqual(idle[-1].get("/healthz").body, b"ok")
+            began = time.monotonic()
+            service.tell(signal.SIGTERM)
+            for client in idle:
+                self.assertTrue(client.is_closed())
+                client.close()
+            self.assertEqual(service.process.wait(daemon.PATIENCE), 0)
+            self.assertLess(time.monotonic() - began, 1)
+
+    def test_is_not_ended_by_force_if_it_is_told_twice(self):
+        with daemon.Daemon(POLICY) as service:
+            with resp_wire.Client(service.resp) as idle:
+                self.assertEqual(idle.call("PING"), "PONG")
+                for _ in range(3):
+                    service.tell(signal.SIGTERM)
+                self.assertTrue(idle.is_closed())
+                service.tell(signal.SIGTERM)
+            self.assertEqual(service.process.wait(daemon.PATIENCE), 0)
+
+    def test_interrupts_end_it_as_well(self):
+        with daemon.Daemon(POLICY) as service:
+            service.tell(signal.SIGINT)
+            self.assertEqual(service.process.wait(daemon.PATIENCE), 0)
+
+
+class Reload(unittest.TestCase):
+    def test_loses_nothing(self):
+        with daemon.Daemon(POLICY) as service:
+            clients = [HttpClient(service.http, 1), HttpClient(service.http, 5),
+                       RespClient(service.resp, 10), RespClient(service.resp, 100)]
+            for client in clients:
+                client.start()
+            for client in clients:
+                self.assertTrue(client.busy.wait(daemon.PATIENCE), client.wrong)
+            for version in range(2, 8):
+                # Renamed into place, so that nobody reads a half.
+                text = service.policy_file.read_text(encoding="utf-8").replace(
+                    f"{version - 1}M/s", f"{version}M/s")
+                new = service.policy_file.with_suffix(".new")
+                new.write_text(text, encoding="utf-8")
+                os.replace(new, service.policy_file)
+                service.tell(signal.SIGHUP)
+                service.wait_for(f"version {version} is in force")
+            # A broken one changes nothing.
+            new.write_text("rules: nonsense\n", encoding="utf-8")
+            os.replace(new, service.policy_file)
+            service.tell(signal.SIGHUP)
+            service.wait_for("the policy that was in force stays")
+            metrics = metrics_text.scrape(service.http)
+            self.assertEqual(metrics.value("weir_policy_version"), 7)
+            self.assertEqual(metrics.value("weir_policy_reloads_total", result="applied"), 6)
+            self.assertGreaterEqual(metrics.value("weir_policy_reloads_total", result="refused"), 1)
+            for client in clients:
+                client.stopping.set()
+            for client in clients:
+                client.join(daemon.PATIENCE)
+                self.assertEqual((client.lost, client.wrong), ([], []))
+            metrics = metrics_text.scrape(service.http)
+            sent = sum(client.answered for client in clients if isinstance(client, HttpClient))
+            self.assertEqual(metrics.value("weir_decisions_total", rule="per-user",
+                                           outcome="allowed"), sent)
+
+
+if __name__ == "__main__":
+    daemon.main()
