@@ -362,7 +362,7 @@ class Serve(InFolder):
             file.flush()
             # What is there now is the beginning of a policy, and never in force.
             service.wait_for("the policy that was in force stays")
-            file.write(after[60:])
+            file.write(after[110:])
         line = service.wait_for("is in force")
         while "version" not in line:  # Another word about the half.
             line = service.wait_for("is in force")
