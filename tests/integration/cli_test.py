@@ -6,6 +6,7 @@
 Nothing here sleeps for a time and hopes: a running service is waited for by the lines it logs.
 """
 
+import json
 import os
 import pathlib
 import queue
@@ -33,6 +34,11 @@ def policy(*limits):
     rules = [f"  - name: rule-{number}\n    key: ip\n    limit: {limit}\n    algorithm: sliding_window\n"
              for number, limit in enumerate(limits)]
     return "rules:\n" + "".join(rules)
+
+
+def served(*limits):
+    """The same, on ports that are free."""
+    return "listen: { http: 127.0.0.1:0, resp: 127.0.0.1:0 }\n" + policy(*limits)
 
 
 class InFolder(unittest.TestCase):
@@ -288,33 +294,48 @@ class Serve(InFolder):
         os.replace(self.write("new.yaml", text), path)
 
     def test_takes_up_a_file_that_was_replaced(self):
-        path = self.write("weir.yaml", policy("5/min"))
+        path = self.write("weir.yaml", served("5/min"))
         service = self.start(path)
-        self.replace(path, policy("6/min"))
+        self.replace(path, served("6/min"))
         service.wait_for("version 2 is in force")
-        self.replace(path, policy("6/min", "7/min"))
+        self.replace(path, served("6/min", "7/min"))
         self.assertIn("new: rule-1", service.wait_for("version 3 is in force"))
 
-    def test_says_that_nothing_listens_yet(self):
-        path = self.write("weir.yaml", "listen: { http: 127.0.0.1:8080 }\n" + policy("5/min"))
-        service = self.start(path)
-        self.assertTrue(any("nothing listens yet" in line and "127.0.0.1:8080" in line
-                            for line in service.seen), service.seen)
+    def test_says_where_it_listens(self):
+        service = self.start(self.write("weir.yaml", served("5/min")))
+        for protocol in ("http", "resp"):
+            self.assertTrue(any(f"listening protocol={protocol} address=127.0.0.1:" in line
+                                for line in service.seen), service.seen)
+
+    def test_does_not_start_where_somebody_listens(self):
+        service = self.start(self.write("weir.yaml", served("5/min")))
+        taken = next(re.search(r"protocol=http address=(\S+)", line)[1]
+                     for line in service.seen if "protocol=http" in line)
+        path = self.write("second.yaml", f"listen: {{ http: {taken} }}\nrules: [{{ name: a, key: ip, limit: 5/min }}]\n")
+        ran = weir("serve", "-c", path)
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("in use", ran.stderr)
+
+    def test_logs_for_programs(self):
+        service = self.start(self.write("weir.yaml", served("5/min")), "--log", "json")
+        events = [json.loads(line) for line in service.seen if line.startswith("{")]
+        self.assertIn("127.0.0.1:", next(event["address"] for event in events
+                                         if event["text"] == "listening"))
 
     def test_stays_with_its_policy_if_the_file_is_broken(self):
-        path = self.write("weir.yaml", policy("5/min"))
+        path = self.write("weir.yaml", served("5/min"))
         service = self.start(path)
-        self.replace(path, policy("5/fortnight"))
+        self.replace(path, served("5/fortnight"))
         self.assertIn(" error ", service.wait_for("the policy that was in force stays"))
         service.wait_for("E101")
-        self.replace(path, policy("6/min"))
+        self.replace(path, served("6/min"))
         service.wait_for("version 2 is in force")
 
     def test_refuses_what_looks_like_an_accident_unless_forced(self):
-        path = self.write("weir.yaml", policy("500/min"))
+        path = self.write("weir.yaml", served("500/min"))
         service = self.start(path)
         forced = self.start(path, "--force-reload")
-        self.replace(path, policy("5/min"))
+        self.replace(path, served("5/min"))
         self.assertIn(" warning ", service.wait_for("looks like an accident"))
         forced.wait_for("version 2 is in force")
 
@@ -322,7 +343,7 @@ class Serve(InFolder):
         """As Kubernetes does with config maps: the file is a link through a link to a folder."""
         for version, limit in (("v1", "5/min"), ("v2", "6/min")):
             (self.folder / version).mkdir()
-            self.write(f"{version}/weir.yaml", policy(limit))
+            self.write(f"{version}/weir.yaml", served(limit))
         (self.folder / "..data").symlink_to("v1")
         path = self.folder / "weir.yaml"
         path.symlink_to("..data/weir.yaml")
@@ -332,16 +353,16 @@ class Serve(InFolder):
         service.wait_for("version 2 is in force")
 
     def test_takes_up_a_file_written_in_pieces_when_it_is_whole(self):
-        before = policy("5/min", "6/min", "7/min")
+        before = served("5/min", "6/min", "7/min")
         after = before + policy("8/min").replace("rules:\n", "").replace("rule-0", "rule-3")
         path = self.write("weir.yaml", before)
         service = self.start(path)
         with open(path, "w", encoding="utf-8") as file:
-            file.write(after[:60])
+            file.write(after[:110])
             file.flush()
             # What is there now is the beginning of a policy, and never in force.
             service.wait_for("the policy that was in force stays")
-            file.write(after[60:])
+            file.write(after[110:])
         line = service.wait_for("is in force")
         while "version" not in line:  # Another word about the half.
             line = service.wait_for("is in force")
@@ -349,22 +370,22 @@ class Serve(InFolder):
         self.assertIn("new: rule-3", line)
 
     def test_reads_again_on_hangup_and_ends_well_on_terminate(self):
-        path = self.write("weir.yaml", policy("5/min"))
+        path = self.write("weir.yaml", served("5/min"))
         service = self.start(path)
         service.tell(signal.SIGHUP)
         service.wait_for("say what is in force already")
-        self.replace(path, policy("6/min"))
+        self.replace(path, served("6/min"))
         service.wait_for("version 2 is in force")
         service.tell(signal.SIGTERM)
         self.assertEqual(service.process.wait(timeout=SECONDS), 0)
 
     def test_ends_well_on_interrupt(self):
-        service = self.start(self.write("weir.yaml", policy("5/min")))
+        service = self.start(self.write("weir.yaml", served("5/min")))
         service.tell(signal.SIGINT)
         self.assertEqual(service.process.wait(timeout=SECONDS), 0)
 
     def test_does_not_start_with_a_policy_that_is_wrong(self):
-        ran = weir("serve", "-c", self.write("weir.yaml", policy("5/fortnight")))
+        ran = weir("serve", "-c", self.write("weir.yaml", served("5/fortnight")))
         self.assertEqual((ran.returncode, ran.stdout), (1, ""))
         self.assertIn("E101", ran.stderr)
 
@@ -374,7 +395,7 @@ class Serve(InFolder):
         self.assertIn("E017", ran.stderr)
 
     def test_does_not_start_with_a_store_that_there_is_not(self):
-        path = self.write("weir.yaml", "store: redis://127.0.0.1:6379\n" + policy("5/min"))
+        path = self.write("weir.yaml", "store: redis://127.0.0.1:6379\n" + served("5/min"))
         ran = weir("serve", "-c", path)
         self.assertEqual((ran.returncode, ran.stdout), (1, ""))
         self.assertIn(f"{path}: store: only memory can be had", ran.stderr)
