@@ -233,7 +233,7 @@ void MemoryStore::LockedGroup::ApplyAll(ReservationId reservation) noexcept {
 
 void MemoryStore::Decide(Group& group, Now now) noexcept {
   group.error.reset();
-  if (TryPlainBuckets(group, now)) [[likely]]
+  if (TryShortWay(group, now)) [[likely]]
     return;
   if (group.action == Action::kCommit || group.action == Action::kCancel) {
     SettleGroup(group, now);

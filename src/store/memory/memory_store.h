@@ -189,10 +189,10 @@ class MemoryStore final : public Store {
                const Instant& at) noexcept;
   bool Holds(const Limit& limit, std::uint64_t hash, Ticks now) noexcept;
 
-  // The short way for groups of a few plain buckets, the usual ones. False if somebody interferes,
-  // or the group is not like that: nothing was decided then.
-  bool TryPlainBuckets(Group& group, Now now) noexcept;
-  class PlainBuckets;
+  // The short way for groups of a few plain buckets and windows, the usual ones. False if somebody
+  // interferes, or the group is not like that: nothing was decided then.
+  bool TryShortWay(Group& group, Now now) noexcept;
+  class ShortWay;
   void DecideGroup(Group& group, Now now) noexcept;
   static bool MerelyAsks(const Group& group) noexcept;
   void Answer(Group& group) noexcept;
