@@ -1,6 +1,7 @@
 #include "net/http/chunked_body.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace weir {
@@ -14,9 +15,12 @@ int HexDigit(char c) noexcept {
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : kNoDigit;
 }
 
+// What says where a request ends, or what becomes of its connection, has no business behind it.
 bool IsFramingName(std::string_view name) noexcept {
-  return http_bytes::IsSameName(name, "content-length") ||
-         http_bytes::IsSameName(name, "transfer-encoding") || http_bytes::IsSameName(name, "host");
+  static constexpr std::array<std::string_view, 5> kNames = {
+      "content-length", "transfer-encoding", "host", "connection", "proxy-connection"};
+  return std::ranges::any_of(
+      kNames, [&](std::string_view framing) { return http_bytes::IsSameName(name, framing); });
 }
 
 }  // namespace

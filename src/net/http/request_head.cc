@@ -114,11 +114,13 @@ bool HttpHeadParser::NoteField(std::string_view name, std::string_view value) no
       if (IsSameName(name, "accept") && head_->accept.empty()) head_->accept = value;
       return !IsSameName(name, "expect") || NoteExpect(value);
     case 10:
-      return !IsSameName(name, "connection") || NoteConnection(value);
+      return !IsSameName(name, "connection") || NoteConnection(value, true);
     case 13:
       return !IsSameName(name, "authorization") || NoteAuthorization(value);
     case 14:
       return !IsSameName(name, "content-length") || NoteLength(value);
+    case 16:  // Nobody's business here, but others read it like Connection.
+      return !IsSameName(name, "proxy-connection") || NoteConnection(value, false);
     case 17:
       return !IsSameName(name, "transfer-encoding") || NoteTransferEncoding(value);
     default:
@@ -140,8 +142,8 @@ bool HttpHeadParser::NoteAuthorization(std::string_view value) noexcept {
   return true;
 }
 
-// A list. `close` wins.
-bool HttpHeadParser::NoteConnection(std::string_view value) noexcept {
+// A list of tokens. `close` wins.
+bool HttpHeadParser::NoteConnection(std::string_view value, bool counts) noexcept {
   while (!value.empty()) {
     const std::size_t comma = std::min(value.find(','), value.size());
     std::string_view word = value.substr(0, comma);
@@ -149,6 +151,7 @@ bool HttpHeadParser::NoteConnection(std::string_view value) noexcept {
     while (!word.empty() && http_bytes::IsBlank(word.front())) word.remove_prefix(1);
     while (!word.empty() && http_bytes::IsBlank(word.back())) word.remove_suffix(1);
     if (!std::ranges::all_of(word, http_bytes::IsToken)) return Refuse("Connection is no list");
+    if (!counts) continue;
     head_->says_close = head_->says_close || IsSameName(word, "close");
     head_->says_keep_alive = head_->says_keep_alive || IsSameName(word, "keep-alive");
   }

@@ -62,7 +62,7 @@ class HttpHeadParser {
   Outcome ParseFirstLine() noexcept;
   Outcome ParseVersion(const char* version) noexcept;
   bool NoteField(std::string_view name, std::string_view value) noexcept;
-  bool NoteConnection(std::string_view value) noexcept;
+  bool NoteConnection(std::string_view value, bool counts) noexcept;
   bool NoteLength(std::string_view value) noexcept;
   bool NoteTransferEncoding(std::string_view value) noexcept;
   bool NoteExpect(std::string_view value) noexcept;

@@ -203,6 +203,9 @@ std::vector<Refused> RefusedRequests() {
       {Chunked("1001\r\n"), 413},
       {Chunked("1000\r\n" + std::string(4096, 'x') + "\r\n1\r\n"), 413},
       {Chunked("0\r\nContent-Length: 5\r\n\r\n"), 400},
+      {Chunked("0\r\nConnection: close\r\n\r\n"), 400},
+      {Get("Connection: a b\r\n"), 400},
+      {Get("Proxy-Connection: @\r\n"), 400},
       {Chunked("0\r\nA b\r\n\r\n"), 400},
       {Chunked("0\r\nA: " + std::string(1024, 'x') + "\r\n\r\n"), 413},
   };
