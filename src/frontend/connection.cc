@@ -66,6 +66,7 @@ void Connection::OnRead(std::size_t count) noexcept {
   if (input_.empty()) request_began_ = now;
   last_read_ = now;
   input_.Wrote(count);
+  filled_ = input_.free().empty();
   AdaptRoom(count);
   if (TakeUpInput()) GoOn();
 }

@@ -66,7 +66,7 @@ class Connection final : public StreamHandler, public Exchange {
   Door& door() noexcept override { return around_.door; }
   Replies& replies() noexcept override { return replies_; }
   std::string_view peer() const noexcept override { return stream_->peer(); }
-  bool draining() const noexcept override { return draining_; }
+  bool draining() const noexcept override { return draining_ && !filled_; }
   void CheckWaiting(const Request& request, const Ask& ask, Duration patience,
                     std::uint64_t tag) override;
 
@@ -105,6 +105,7 @@ class Connection final : public StreamHandler, public Exchange {
   bool reading_ = false;    // Has asked for more.
   bool awaiting_writable_ = false;
   bool peer_done_ = false;  // Will send no more.
+  bool filled_ = false;     // The last read took all it had room for: there may be more.
   bool full_ = false;       // Not read because of its replies.
   bool draining_ = false;
   std::uint8_t small_reads_ = 0;  // In a row, that would have fitted the smallest buffer.

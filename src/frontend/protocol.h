@@ -24,7 +24,8 @@ class Exchange {
   virtual Replies& replies() noexcept = 0;
   // The other end's address; empty on a unix socket.
   virtual std::string_view peer() const noexcept = 0;
-  // The service is ending: this connection should not be used for further requests.
+  // The service is ending, and no more is known to come on this connection: it should not be used
+  // for further requests.
   virtual bool draining() const noexcept = 0;
 
   // Engine::CheckThen for the next reply in order: OnWaited is called with `tag` once the decision

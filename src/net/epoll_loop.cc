@@ -69,7 +69,8 @@ class EpollAcceptor final : public Acceptor, private Watcher {
   EpollAcceptor& operator=(const EpollAcceptor&) = delete;
   ~EpollAcceptor() override { reactor_.Unwatch(socket_.fd(), *this); }
 
-  void AcceptAll() noexcept override {
+  void AcceptLast() noexcept override {
+    socket_.IgnoreNewcomers();
     while (AcceptOne() == Outcome::kGoOn) {
     }
   }

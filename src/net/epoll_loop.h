@@ -20,8 +20,9 @@ class Acceptor {
  public:
   virtual ~Acceptor() = default;
 
-  // Takes in, at once, all who have connected by now.
-  virtual void AcceptAll() noexcept = 0;
+  // Takes in, at once, all who have connected by now. From then on nobody can begin to connect; who
+  // had begun already still can, until this is ended.
+  virtual void AcceptLast() noexcept = 0;
 };
 
 // Everything made by the loop must end before the loop does.

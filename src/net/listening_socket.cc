@@ -2,12 +2,14 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <netdb.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -77,6 +79,23 @@ std::uint16_t PortOf(int fd) {
 }
 
 }  // namespace
+
+void ListeningSocket::IgnoreNewcomers() const noexcept {
+  // Drops what has SYN and not ACK among the flags of its TCP header.
+  constexpr std::uint32_t kFlags = 13;
+  constexpr std::uint32_t kSyn = 0x02;
+  constexpr std::uint32_t kAck = 0x10;
+  std::array<sock_filter, 5> steps = {{
+      BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kFlags),
+      BPF_STMT(BPF_ALU | BPF_AND | BPF_K, kSyn | kAck),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kSyn, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, 0),
+      BPF_STMT(BPF_RET | BPF_K, 0xffffffff),
+  }};
+  const sock_fprog filter{.len = steps.size(), .filter = steps.data()};
+  if (endpoint_.is_unix()) return;
+  setsockopt(fd_, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter));
+}
 
 ListeningSocket::~ListeningSocket() {
   if (fd_ < 0) return;

@@ -32,6 +32,11 @@ class ListeningSocket {
   bool is_loopback() const noexcept;
   int fd() const noexcept { return fd_; }
 
+  // Whoever comes from now on finds nobody, as if the first packet had been lost; once this is
+  // closed the next try is refused. Without it, who gets in between the last accept and the close
+  // would be cut off, request and all.
+  void IgnoreNewcomers() const noexcept;
+
  private:
   static Result<ListeningSocket> OpenUnix(const Endpoint& endpoint);
   enum class Sharing : bool { kNo, kYes };

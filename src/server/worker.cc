@@ -66,6 +66,7 @@ void Worker::Receive(Doorway& doorway, std::unique_ptr<Stream> stream) {
       id, std::make_unique<Connection>(
               Connection::Surroundings{.keeper = *this, .gate = gate_, .door = doorway.door}, id,
               std::move(stream), doorway.entrance.make_protocol));
+  if (draining_) place->second->Drain(loop_.now().steady);
   place->second->Start();
 }
 
@@ -87,6 +88,7 @@ void Worker::Sweep() {
     if (!too_late) continue;
     if (Connection* const connection = Find(id)) connection->EndDrain();
   }
+  if (draining_) CloseDoors();
   const bool lingered = too_late && now >= drain_deadline_ + std::chrono::seconds(1);
   if (draining_ && (connections_.empty() || lingered)) return loop_.Stop();
   sweep_->Start(draining_ ? kDrainSweep : SweepInterval(desk_.settings->limits));
@@ -95,12 +97,18 @@ void Worker::Sweep() {
 void Worker::BeginDrain(Duration deadline) {
   draining_ = true;
   drain_deadline_ = loop_.now().steady + deadline;
+  for (const auto& [id, connection] : connections_) connection->Drain(loop_.now().steady);
+  for (const auto& doorway : doorways_) doorway->acceptor->AcceptLast();
+  sweep_->Start(kDrainSweep);
+}
+
+// A moment after the others were taken in: some were only just about to connect.
+void Worker::CloseDoors() {
   for (const auto& doorway : doorways_) {
-    doorway->acceptor->AcceptAll();
+    if (!doorway->acceptor) continue;
+    doorway->acceptor->AcceptLast();
     doorway->acceptor.reset();
   }
-  for (const auto& [id, connection] : connections_) connection->Drain(loop_.now().steady);
-  Sweep();
 }
 
 }  // namespace weir

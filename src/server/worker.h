@@ -68,6 +68,7 @@ class Worker final : public ConnectionKeeper {
   void Receive(Doorway& doorway, std::unique_ptr<Stream> stream);
   void Sweep();
   void BeginDrain(Duration deadline);
+  void CloseDoors();
 
   Gate& gate_;
   EpollLoop loop_;
