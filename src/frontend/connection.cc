@@ -9,6 +9,10 @@ namespace {
 constexpr std::size_t kSmallestInput = 2048;
 constexpr std::size_t kReadAhead = std::size_t{64} << 10;  // As far as bytes are read unasked.
 constexpr std::size_t kLeastRead = 512;
+// How much must be taken within the time for writing.
+constexpr std::size_t kLeastProgress = std::size_t{64} << 10;
+// After so long without a request, memory is given back.
+constexpr Duration kKeepsBuffers = std::chrono::seconds(1);
 constexpr std::size_t kMostIdleOutput = std::size_t{64} << 10;
 constexpr std::uint8_t kQuietReads = 64;
 // How long what comes in late is thrown away before the connection is closed.
@@ -31,8 +35,7 @@ Connection::Connection(const Surroundings& around, std::uint64_t id, std::unique
       replies_(BoundsOf(around.door.desk.settings->limits)),
       protocol_(make_protocol(*this)),
       last_read_(around.door.desk.loop.now().steady),
-      request_began_(last_read_),
-      last_sent_(last_read_) {
+      request_began_(last_read_) {
   around_.door.metrics.connections.Add();
 }
 
@@ -53,7 +56,7 @@ void Connection::OnRead(std::size_t count) noexcept {
   reading_ = false;
   if (count == 0) {
     // Whoever hangs up while waiting does not want the answer any more.
-    if (lingering_ || !waits_.empty()) return Gone();
+    if (lingering_ || IsWaiting()) return Gone();
     peer_done_ = true;
     return GoOn();
   }
@@ -73,8 +76,6 @@ void Connection::OnRead(std::size_t count) noexcept {
 
 void Connection::OnWritable() noexcept {
   awaiting_writable_ = false;
-  if (!Flush()) return;
-  if (full_ && !replies_.IsFull() && !TakeUpInput()) return;
   GoOn();
 }
 
@@ -82,15 +83,15 @@ void Connection::OnBroken() noexcept { Gone(); }
 
 // Has the protocol answer what is there.
 bool Connection::TakeUpInput() noexcept {
-  full_ = false;
   Door& door = around_.door;
+  // What was not read could not be completed.
+  if (std::exchange(full_, false)) request_began_ = door.desk.loop.now().steady;
   while (!input_.empty() && !replies_.closing()) {
     const Protocol::Progress progress = protocol_->OnInput(input_.bytes());
     input_.Consume(progress.used);
     wants_ = progress.wants;
     if (progress.decided > 0) {
-      Loop& loop = door.desk.loop;
-      const Duration took = loop.ReadClock().steady - loop.now().steady;
+      const Duration took = door.desk.TimeSinceLast();
       door.metrics.decision_time.Record(took / progress.decided, progress.decided);
     }
     if (progress.used > 0) request_began_ = door.desk.loop.now().steady;
@@ -107,6 +108,9 @@ bool Connection::TakeUpInput() noexcept {
 // What comes next: sending, ending, reading.
 void Connection::GoOn() noexcept {
   if (!Flush()) return;
+  while (full_ && !replies_.IsFull()) {
+    if (!TakeUpInput() || !Flush()) return;
+  }
   const bool all_answered = replies_.held() == 0 && replies_.ready().empty();
   if (all_answered && (replies_.closing() || peer_done_)) return End();
   if (!full_ && !peer_done_ && !lingering_) ReadOn();
@@ -120,13 +124,18 @@ bool Connection::Flush() noexcept {
     Gone();
     return false;
   }
-  if (*sent > 0) last_sent_ = around_.door.desk.loop.now().steady;
   ready.Consume(*sent);
   if (ready.empty()) {
+    unsent_since_.reset();
     if (ready.capacity() > kMostIdleOutput) ready.SetCapacity(0);
-  } else if (!std::exchange(awaiting_writable_, true)) {
-    last_sent_ = around_.door.desk.loop.now().steady;
-    stream_->AwaitWritable();
+  } else {
+    // A peer that takes a byte now and then must not keep all the others for itself.
+    sent_ += *sent;
+    if (!unsent_since_ || sent_ >= kLeastProgress) {
+      unsent_since_ = around_.door.desk.loop.now().steady;
+      sent_ = 0;
+    }
+    if (!std::exchange(awaiting_writable_, true)) stream_->AwaitWritable();
   }
   if (AccountForBuffers()) return true;
   return Refuse(Refusal::kBuffers);
@@ -165,8 +174,22 @@ void Connection::AdaptRoom(std::size_t count) noexcept {
   if (ready.empty() && ready.capacity() > kSmallestInput) ready.SetCapacity(0);
 }
 
+void Connection::GiveBackBuffers() noexcept {
+  ByteBuffer& ready = replies_.ready();
+  if (ready.empty() && ready.capacity() > 0) ready.SetCapacity(0);
+  if (input_.empty() && input_.capacity() > kSmallestInput) {
+    input_.SetCapacity(kSmallestInput);
+    if (reading_) stream_->Read(input_.free());
+  }
+  std::ignore = AccountForBuffers();
+}
+
+bool Connection::IsWaiting() const noexcept {
+  return std::ranges::any_of(waits_, [](const Wait& wait) { return wait.id != WaitId{0}; });
+}
+
 bool Connection::AccountForBuffers() noexcept {
-  const std::size_t held = input_.capacity() + replies_.ready().capacity();
+  const std::size_t held = input_.capacity() + replies_.ready().capacity() + replies_.held_bytes();
   if (held == accounted_) return true;
   const auto more = static_cast<std::ptrdiff_t>(held) - static_cast<std::ptrdiff_t>(accounted_);
   accounted_ = held;
@@ -192,11 +215,12 @@ void Connection::End() noexcept {
 }
 
 void Connection::CheckDeadlines(SteadyTime now) noexcept {
+  if (now - last_read_ > kKeepsBuffers) GiveBackBuffers();
   const ServiceLimits& limits = around_.door.desk.settings->limits;
   if (lingering_) {
     if (now - last_read_ > kLinger) Gone();
-  } else if (!replies_.ready().empty()) {
-    if (now - last_sent_ > limits.write_timeout) Refuse(Refusal::kWriteTimeout);
+  } else if (unsent_since_) {
+    if (now - *unsent_since_ > limits.write_timeout) Refuse(Refusal::kWriteTimeout);
   } else if (replies_.held() > 0) {
     // Whoever waits is not idle.
   } else if (!input_.empty()) {
@@ -264,7 +288,6 @@ void Connection::Waited(Replies::Ticket ticket, std::uint64_t tag, const Answer&
   }
   protocol_->OnWaited(ticket, tag, answer, each);
   last_read_ = around_.door.desk.loop.now().steady;  // It was not idle.
-  if (full_ && !replies_.IsFull() && !TakeUpInput()) return;
   GoOn();
 }
 

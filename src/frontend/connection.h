@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "frontend/gate.h"
@@ -87,6 +88,8 @@ class Connection final : public StreamHandler, public Exchange {
   bool Refuse(Refusal why) noexcept;
 
   void MakeRoom() noexcept;
+  void GiveBackBuffers() noexcept;
+  bool IsWaiting() const noexcept;
   bool AccountForBuffers() noexcept;
   void AdaptRoom(std::size_t count) noexcept;
   void EndWaits() noexcept;
@@ -112,8 +115,9 @@ class Connection final : public StreamHandler, public Exchange {
   std::size_t wants_ = 0;         // Bytes of the request that has been begun, if known.
   std::size_t accounted_ = 0;     // Bytes that the gate knows of.
   SteadyTime last_read_;
-  SteadyTime request_began_;  // Of the request that is not complete yet.
-  SteadyTime last_sent_;      // Progress of what is to be sent.
+  SteadyTime request_began_;                  // Of the request that is not complete yet.
+  std::optional<SteadyTime> unsent_since_{};  // That there is something, or was progress.
+  std::size_t sent_ = 0;                      // Since then.
 };
 
 }  // namespace weir

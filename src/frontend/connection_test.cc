@@ -184,16 +184,18 @@ TEST_F(ConnectionTest, IsNotReadWhileItDoesNotTakeItsReplies) {
 }
 
 TEST_F(ConnectionTest, EndsWhenRepliesAreNotTakenInTime) {
+  const std::string line(200'000, 'x');
   far_.window = 1;
-  far_.Send("one\n");
-  loop_.clock.Advance(9s);
-  connection_->CheckDeadlines(loop_.now().steady);
-  EXPECT_FALSE(far_.closed);
-  far_.Open(1);  // Slow, but alive.
-  loop_.clock.Advance(9s);
-  connection_->CheckDeadlines(loop_.now().steady);
-  EXPECT_FALSE(far_.closed);
-  loop_.clock.Advance(2s);
+  far_.Send(line + "\n");
+  for (int i = 0; i < 3; ++i) {
+    loop_.clock.Advance(9s);
+    connection_->CheckDeadlines(loop_.now().steady);
+    ASSERT_FALSE(far_.closed);
+    far_.Open(65'536);  // Slow, but it goes on.
+  }
+  loop_.clock.Advance(6s);
+  far_.Open(1);  // As good as nothing.
+  loop_.clock.Advance(6s);
   connection_->CheckDeadlines(loop_.now().steady);
   EXPECT_TRUE(far_.closed);
   EXPECT_EQ(Refused(Refusal::kWriteTimeout), 1U);
@@ -240,6 +242,47 @@ TEST_F(ConnectionTest, IsNotReadWhileAsManyWaitAsMay) {
   LetWaitsEnd(3);
   LetWaitsEnd(3);
   EXPECT_EQ(far_.Take(), "ok 1000\nok 1000\nok 1000\nok 1000\nlast\n");
+}
+
+TEST_F(ConnectionTest, IsReadAgainWhenAHeldReplyWasAllThatFilledIt) {
+  std::string requests = "wait 1000\nwait 1000\n";
+  for (int i = 0; i < 20; ++i) requests += "big\n";
+  far_.Send(requests + "last\n");
+  EXPECT_EQ(connection_->replies().held(), 2U);
+  LetWaitsEnd(2);
+  const std::string received = far_.Take();
+  EXPECT_TRUE(received.ends_with("last\n")) << received;
+  far_.Send("more\n");
+  EXPECT_EQ(far_.Take(), "more\n");
+}
+
+TEST_F(ConnectionTest, CountsWhatIsHeldBackAmongItsBuffers) {
+  far_.Send("wait 1000\nwait 1000\n");
+  const std::size_t before = gate_.buffered();
+  far_.Send("big\nbig\nbig\nbig\nbig\n");
+  far_.Send("one\n");
+  EXPECT_GE(gate_.buffered(), before + 500);
+  LetWaitsEnd(2);
+}
+
+TEST_F(ConnectionTest, AnswersAPeerThatIsDoneIfItsAnswerNeedsNoWait) {
+  far_.Send("wait 1000\n");
+  far_.FinishSending();
+  EXPECT_FALSE(far_.closed);
+  loop_.Turn();
+  EXPECT_EQ(far_.Take(), "ok 1000\n");
+  EXPECT_TRUE(far_.closed);
+}
+
+TEST_F(ConnectionTest, KeepsNoMemoryWhileItIsIdle) {
+  far_.Send(std::string(60'000, 'x') + "\n");
+  far_.Open(1 << 20);
+  loop_.clock.Advance(2s);
+  connection_->CheckDeadlines(loop_.now().steady);
+  EXPECT_LE(gate_.buffered(), 2048U);
+  far_.Take();
+  far_.Send("one\n");
+  EXPECT_EQ(far_.Take(), "one\n");
 }
 
 TEST_F(ConnectionTest, GivesItsPlacesUpWhenItsPeerHangsUpWhileWaiting) {

@@ -1,6 +1,7 @@
 // What the front ends of one thread work with.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -27,11 +28,20 @@ class ServiceState {
 };
 
 struct Desk {
+  // How long the thread has been at it: since this turn of the loop began, or since it was last
+  // asked in this turn.
+  Duration TimeSinceLast() noexcept {
+    const SteadyTime before = std::max(last_asked, loop.now().steady);
+    last_asked = loop.ReadClock().steady;
+    return last_asked - before;
+  }
+
   Engine& engine;
   Loop& loop;
   const ServiceState& state;
   std::shared_ptr<const Settings> settings;  // Replaced between two turns of the loop.
   LimitCache limits{};
+  SteadyTime last_asked{};
 };
 
 // One listener on one thread: what its connections share.

@@ -1,10 +1,9 @@
 #include "frontend/replies.h"
 
-#include <algorithm>
-
 namespace weir {
 
 Replies::Ticket Replies::Hold() {
+  counted_bytes_ = held_bytes();
   held_.push_back({.number = ++last_});
   ++unfilled_;
   return Ticket{last_};
@@ -20,17 +19,14 @@ void Replies::Fill(Ticket ticket, std::string_view reply) {
   place.filled = true;
   --unfilled_;
   place.reply.Append(reply);
+  counted_bytes_ += reply.size();
   while (!held_.empty() && held_.front().filled) {
-    ready_.Append(held_.front().reply.view());
-    ready_.Append(held_.front().behind.view());
+    const Held& first = held_.front();
+    ready_.Append(first.reply.view());
+    ready_.Append(first.behind.view());
+    counted_bytes_ -= first.reply.size() + (held_.size() > 1 ? first.behind.size() : 0);
     held_.pop_front();
   }
-}
-
-std::size_t Replies::HeldBytes() const noexcept {
-  std::size_t bytes = 0;
-  for (const Held& place : held_) bytes += place.reply.size() + place.behind.size();
-  return bytes;
 }
 
 }  // namespace weir

@@ -34,9 +34,11 @@ class Replies {
   std::size_t held() const noexcept { return unfilled_; }
   // No request should be taken up before some replies have left.
   bool IsFull() const noexcept {
-    if (ready_.size() >= bounds_.bytes) return true;
-    if (held_.empty()) return false;
-    return held_.size() >= bounds_.held || ready_.size() + HeldBytes() >= bounds_.bytes;
+    return ready_.size() + held_bytes() >= bounds_.bytes || held_.size() >= bounds_.held;
+  }
+  // What is ready to be sent only after something else.
+  std::size_t held_bytes() const noexcept {
+    return held_.empty() ? 0 : counted_bytes_ + held_.back().behind.size();
   }
 
   // The connection ends when everything has been sent.
@@ -44,8 +46,6 @@ class Replies {
   bool closing() const noexcept { return closing_; }
 
  private:
-  std::size_t HeldBytes() const noexcept;
-
   struct Held {
     std::uint64_t number = 0;
     bool filled = false;
@@ -58,6 +58,7 @@ class Replies {
   std::deque<Held> held_;
   std::uint64_t last_ = 0;
   std::size_t unfilled_ = 0;
+  std::size_t counted_bytes_ = 0;  // Held, but for those behind the last place, which still grow.
   bool closing_ = false;
 };
 

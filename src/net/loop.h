@@ -39,7 +39,8 @@ class Stream {
   // To be set before anything else is called, and to stay as long as the stream.
   virtual void SetHandler(StreamHandler& handler) noexcept = 0;
 
-  // Reads once, when there is something: OnRead. One read at a time; the room stays until then.
+  // Reads once, when there is something: OnRead. The room stays until then; another read before
+  // that takes the place of the first.
   virtual void Read(std::span<char> room) noexcept = 0;
   // Sends as much as goes at once, and says how much that was; none if the connection is lost, of
   // which the handler is not told then.
@@ -67,8 +68,8 @@ class Loop {
  public:
   virtual ~Loop() = default;
 
-  // The time of this turn, which handles one event: read once, when it is first asked for, so that
-  // everything that came in one piece is decided as of one moment.
+  // The time of this turn, which handles what has happened since the last: read once, when it is
+  // first asked for, so that everything that came in one piece is decided as of one moment.
   virtual Now now() noexcept = 0;
   // The time as of this very moment, for measuring how long something took.
   virtual Now ReadClock() const noexcept = 0;
