@@ -157,6 +157,8 @@ class Engine {
   Answer Reserve(const Request& request, const Ask& ask = {},
                  Duration ttl = std::chrono::seconds(60));
   Result<Decision> Commit(ReservationId reservation, std::int64_t cost);
+  // It cost what was reserved.
+  Result<Decision> Commit(ReservationId reservation);
   Result<Decision> Cancel(ReservationId reservation);
   // Gives back a place under a concurrency limit.
   Result<Decision> Release(ReservationId lease) { return Cancel(lease); }

@@ -19,7 +19,14 @@ class Engine::State::PatientCall final : public Waiter {
         request_(patience.request),
         cost_(patience.cost),
         done_(std::move(done)),
-        attempted_(std::move(attempted)) {}
+        attempted_(std::move(attempted)) {
+    state_.waiting_bytes.fetch_add(request_.bytes(), std::memory_order_relaxed);
+  }
+  PatientCall(const PatientCall&) = delete;
+  PatientCall& operator=(const PatientCall&) = delete;
+  ~PatientCall() override {
+    state_.waiting_bytes.fetch_sub(request_.bytes(), std::memory_order_relaxed);
+  }
 
   Answer Attempt(Now now, Turn turn, Duration patience) override;
   void GiveBack(Now now) override { state_.GiveBack(attempted_, now); }
@@ -183,8 +190,11 @@ WaitId Engine::State::BeginWait(const Request& request, const Ask& ask, Duration
   const std::vector<std::uint64_t> keys = attempted.keys;
   auto call = std::make_unique<PatientCall>(*this, arriving, std::move(done), std::move(attempted));
   std::unique_ptr<Waiter> waiter = std::move(call);
-  const std::optional<WaitId> id = held ? waiting.Hold(waiter, answer, now + delay)
-                                        : waiting.StandInLine(waiter, keys, now, now + patience);
+  std::optional<WaitId> id;
+  if (waiting_bytes.load(std::memory_order_relaxed) <= kMostWaitingBytes) {
+    id = held ? waiting.Hold(waiter, answer, now + delay)
+              : waiting.StandInLine(waiter, keys, now, now + patience);
+  }
   if (id) return *id;
   if (held) waiter->GiveBack(arriving.now);
   answer.allowed = false;

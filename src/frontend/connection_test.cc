@@ -80,6 +80,8 @@ class ConnectionTest : public testing::Test, public ConnectionKeeper {
     return id == 7 ? connection_.get() : nullptr;
   }
 
+  std::shared_ptr<Mailbox> mailbox() noexcept override { return mailbox_; }
+
   static Engine MakeEngine(Clock& clock) {
     PolicySpec spec;
     spec.rules.push_back({.name = "queue",
@@ -114,6 +116,7 @@ class ConnectionTest : public testing::Test, public ConnectionKeeper {
   }
 
   LoopUnderTest loop_;
+  std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>(loop_);
   Engine engine_ = MakeEngine(loop_.clock);
   NoState state_;
   Desk desk_{.engine = engine_, .loop = loop_, .state = state_, .settings = Small()};

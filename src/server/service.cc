@@ -1,10 +1,10 @@
 #include "server/service.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <map>
 #include <thread>
-
-#include <sched.h>
 
 #include "frontend/http/http_protocol.h"
 #include "frontend/resp/resp_protocol.h"

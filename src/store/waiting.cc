@@ -110,7 +110,8 @@ void Waiting::Schedule(std::uint64_t id, Entry& entry, SteadyTime due) {
 void Waiting::ScheduleFirst(const Line& line, SteadyTime due) {
   const std::uint64_t first = line.ids.front();
   if (first == attempting_) nudged_ = true;
-  Schedule(first, waiters_.at(first), due);
+  Entry& entry = waiters_.at(first);
+  if (entry.due > due) Schedule(first, entry, due);
 }
 
 void Waiting::LeaveLine(Entry& entry, SteadyTime now) {
