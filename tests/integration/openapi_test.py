@@ -5,11 +5,13 @@ is there and answers as described, and what is there is described.
     openapi_test.py SOURCE PROGRAM [TEST...]
 """
 
+import email.utils
 import http.client
 import json
 import pathlib
 import re
 import sys
+import time
 import unittest
 
 import jsonschema
@@ -100,7 +102,10 @@ class Described(unittest.TestCase):
         return status, headers, text
 
     def check_headers(self, headers, described):
-        usual = {"content-type", "content-length"}
+        usual = {"content-type", "content-length", "date"}
+        self.assertRegex(headers["Date"], r"^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$")
+        made = email.utils.parsedate_to_datetime(headers["Date"]).timestamp()
+        self.assertLess(abs(made - time.time()), daemon.PATIENCE)
         known = {name.lower(): self.resolve(header) for name, header in described.items()}
         for name, value in headers.items():
             if name.lower() in usual:
@@ -166,8 +171,11 @@ class Described(unittest.TestCase):
             example = {}
             for name, field in schema["properties"].items():
                 field = self.resolve(field)
-                example[name] = field["const"] if "const" in field else (
-                    values[field["type"]] if "type" in field else field["enum"][0])
+                if "examples" in field:
+                    example[name] = field["examples"][0]
+                else:
+                    example[name] = field["const"] if "const" in field else (
+                        values[field["type"]] if "type" in field else field["enum"][0])
             example.update({"limit": "5/min"} if "limit" in example else {})
             example.update({"reservation": "00000000000000ff"} if "reservation" in example else {})
             self.validate(example, schema)
@@ -219,8 +227,8 @@ class Described(unittest.TestCase):
         self.assertEqual(self.ask("POST", "/v1/limit", {"key": "a", "limit": "deny"})[0], 403)
 
     def test_reservations_are_settled_once(self):
-        for settle, more in (("commit", {"cost": 1}), ("cancel", {})):
-            _, _, text = self.ask("POST", "/v1/reserve", {"user": settle, "cost": 2})
+        for settle, more in (("commit", {"cost": 1}), ("commit", {}), ("cancel", {})):
+            _, _, text = self.ask("POST", "/v1/reserve", {"user": f"{settle}{len(more)}", "cost": 2})
             body = {"reservation": json.loads(text)["reservation"], **more}
             self.assertEqual(self.ask("POST", f"/v1/{settle}", body)[0], 200)
             self.assertEqual(self.ask("POST", f"/v1/{settle}", body)[0], 404)
@@ -229,6 +237,33 @@ class Described(unittest.TestCase):
         self.assertEqual(self.ask("POST", "/v1/release", body)[0], 200)
         self.assertEqual(self.ask("POST", "/v1/reserve", {"user": "much", "cost": 6})[0], 429)
         self.assertEqual(self.ask("POST", "/v1/reserve", {"user": "mallory"})[0], 403)
+
+    def test_addresses_must_be_such(self):
+        for path, item in self.document["paths"].items():
+            if "post" not in item:
+                continue
+            schema = item["post"]["requestBody"]["content"]["application/json"]["schema"]
+            is_list = "items" in schema
+            if "ip" not in self.resolve(schema["items"] if is_list else schema)["properties"]:
+                continue
+            for address in ("1.2.3.4:5678", "999.1.1.1", "unknown", "[::1]", "fe80::1%eth0"):
+                body = {"ip": address}
+                status, _, text = self.ask("POST", path, [{}, body] if is_list else body)
+                self.assertEqual(status, 400, (path, address))
+                self.assertIn("ip: write an address", json.loads(text)["message"])
+
+    def test_limits_that_come_with_requests_are_called_default(self):
+        body = {"key": "named", "limit": "2/min", "cost": 2}
+        _, headers, _ = self.ask("POST", "/v1/limit", body)
+        self.assertEqual(headers["RateLimit-Policy"], '"default";q=2;w=60')
+        _, _, text = self.ask("POST", "/v1/limit", body, accept="application/problem+json")
+        self.assertEqual(json.loads(text)["violated-policies"], ["default"])
+        _, headers, _ = self.ask("POST", "/v1/limit", body, accept="application/problem+json;q=0")
+        self.assertEqual(headers["Content-Type"], "application/json")
+        for algorithm in ("", "magic"):
+            status, _, text = self.ask("POST", "/v1/limit", {**body, "algorithm": algorithm})
+            self.assertEqual(status, 400)
+            self.assertTrue(json.loads(text)["message"].startswith("algorithm: "), text)
 
     def test_batches_are_bounded(self):
         _, _, text = self.ask("POST", "/v1/check/batch", [{"user": "mallory"}, {"user": "b"}])

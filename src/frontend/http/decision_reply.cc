@@ -79,7 +79,7 @@ void PutMessage(RoomyText& out, const DecisionReply& reply, const DecisionFields
       out.Put("\"The limit cannot be checked at the moment.");
       break;
     case Reason::kOverload:
-      out.Put("\"Too many requests wait already.");
+      out.Put("\"Too many requests wait or hold places already.");
       break;
     default:
       out.Put("\"Too many requests.");
@@ -132,7 +132,7 @@ void PutViolatedPolicies(RoomyText& out, const DecisionReply& reply) noexcept {
     if (rule.shadow || rule.decision.allowed) continue;
     out.Put(first ? "\"" : ",\"");
     first = false;
-    out.Put(rule.decision.rule);
+    out.Put(NameInHeaders(rule.decision.rule));
     out.Put('"');
   }
   if (first && !reply.decision.rule.empty()) {
@@ -145,7 +145,9 @@ void PutViolatedPolicies(RoomyText& out, const DecisionReply& reply) noexcept {
 
 std::size_t NamesRoom(const DecisionReply& reply) noexcept {
   std::size_t room = reply.decision.rule.size() + 4;
-  for (const RuleDecision& rule : reply.each) room += rule.decision.rule.size() + 4;
+  for (const RuleDecision& rule : reply.each) {
+    room += NameInHeaders(rule.decision.rule).size() + 4;
+  }
   return room;
 }
 
@@ -221,7 +223,8 @@ int ReplyWriter::Decide(ByteBuffer& out, const DecisionReply& reply, const Setti
       out, {.status = status,
             .persistence = form.persistence,
             .without_body = form.without_body,
-            .room = kProblemJson.size() + kDenialHeadersRoom + RateLimitHeadersRoom(reply.each)});
+            .room = kProblemJson.size() + kDenialHeadersRoom + RateLimitHeadersRoom(reply.each),
+            .date = date()});
   RoomyText& lines = response.lines();
   lines.Put(problem ? kProblemJson : kJson);
   PutRateLimitHeaders(lines, decision, reply.each, settings, FieldsOf(decision, reply.now.wall));
@@ -237,9 +240,10 @@ int ReplyWriter::Decide(ByteBuffer& out, const DecisionReply& reply, const Setti
 void ReplyWriter::Tell(ByteBuffer& out, const DecisionReply& reply, const ReplyForm& form) {
   body_.Clear();
   AppendDecision(body_, reply);
-  HttpResponseWriter response(
-      out,
-      {.persistence = form.persistence, .without_body = form.without_body, .room = kJson.size()});
+  HttpResponseWriter response(out, {.persistence = form.persistence,
+                                    .without_body = form.without_body,
+                                    .room = kJson.size(),
+                                    .date = date()});
   response.lines().Put(kJson);
   response.Finish(body_.view());
 }
@@ -269,7 +273,8 @@ void ReplyWriter::Refuse(ByteBuffer& out, const ErrorReply& error, const ReplyFo
   HttpResponseWriter response(out, {.status = error.status,
                                     .persistence = form.persistence,
                                     .without_body = form.without_body,
-                                    .room = kProblemJson.size() + error.header.size()});
+                                    .room = kProblemJson.size() + error.header.size(),
+                                    .date = date()});
   response.lines().Put(form.problem ? kProblemJson : kJson);
   response.lines().Put(error.header);
   response.Finish(body_.view());

@@ -11,6 +11,7 @@
 
 #include "frontend/settings.h"
 #include "net/byte_buffer.h"
+#include "net/http/date_line.h"
 #include "net/http/response_writer.h"
 
 namespace weir {
@@ -35,6 +36,12 @@ int StatusOf(const Decision& decision) noexcept;
 // Writes replies of one thread.
 class ReplyWriter {
  public:
+  // What the replies from now on say when they were made.
+  void SetTime(WallTime now) noexcept {
+    date_.SetTo(std::chrono::floor<std::chrono::seconds>(now));
+  }
+  std::string_view date() const noexcept { return date_.text(); }
+
   // To who asked whether they may: the status says it, too. Returns the status.
   int Decide(ByteBuffer& out, const DecisionReply& reply, const Settings& settings,
              const ReplyForm& form);
@@ -56,6 +63,7 @@ class ReplyWriter {
   void WriteProblem(const DecisionReply& reply, int status);
 
   ByteBuffer body_;
+  HttpDateLine date_;
   std::uint64_t random_ = 0;
 };
 

@@ -1,5 +1,6 @@
 #include "frontend/http/endpoints.h"
 
+#include <algorithm>
 #include <charconv>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "frontend/http/json_string.h"
 #include "frontend/http/openapi.h"
 #include "limit/limit_words.h"
+#include "policy/compiled_policy.h"
 
 namespace weir {
 namespace {
@@ -67,6 +69,21 @@ std::optional<Error> FindUnknownRule(const Engine& engine, const Request& reques
   return std::nullopt;
 }
 
+ToldRules::ToldRules(const Engine& engine, const Decision& decision,
+                     std::span<const RuleDecision> each)
+    : each_(each) {
+  if (!each.empty() || decision.rule.empty()) return;
+  is_described_ = true;
+  described_.decision = decision;
+  const Policy policy = engine.policy();
+  const auto& rules = policy.compiled().rules;
+  const auto rule = std::ranges::find(rules, decision.rule, &CompiledRule::name);
+  if (rule == rules.end()) return;
+  // Which of the limits it was is not told; of those that hold as much, most are the same.
+  const auto limit = std::ranges::find(rule->limits, decision.limit, &Limit::capacity);
+  if (limit != rule->limits.end()) described_.window = limit->refill_time();
+}
+
 EndpointReply HttpEndpoints::Serve(const Call& call) {
   switch (call.endpoint) {
     case HttpEndpoint::kCheckBatch:
@@ -121,9 +138,13 @@ EndpointReply HttpEndpoints::Decide(const Call& call) {
             call.form);
       }
       answer = engine.Reserve(request, ask, bench_.body.ttl);
-      const int status = bench_.writer.Decide(
-          out_, {.decision = answer.decision, .message = answer.message, .now = now_},
-          *desk_.settings, call.form);
+      const ToldRules told(engine, answer.decision, {});
+      const int status = bench_.writer.Decide(out_,
+                                              {.decision = answer.decision,
+                                               .message = answer.message,
+                                               .each = told.each(),
+                                               .now = now_},
+                                              *desk_.settings, call.form);
       return {.status = status, .decided = 1};
     }
     case HttpEndpoint::kRefund:
@@ -173,12 +194,18 @@ EndpointReply HttpEndpoints::Batch(const Call& call) {
 EndpointReply HttpEndpoints::CheckLimit(const Call& call) {
   if (const auto error = ReadBody(call, FormOf(call.endpoint))) return Refuse(*error, call.form);
   const RequestBody& body = bench_.body;
+  if ((body.seen & SetOf(BodyField::kAlgorithm)) != 0) {
+    const Result<Algorithm> known = ParseAlgorithm(body.algorithm);
+    if (!known) return Refuse(Invalid("algorithm: " + known.error().message), call.form);
+  }
   const Result<const Limit*> limit = desk_.limits.Find(body.limit, body.algorithm);
   if (!limit) return Refuse(limit.error(), call.form);
   LimitRequest request{.key = body.key, .limit = *limit, .cost = body.cost};
   desk_.engine.CheckLimits({&request, 1}, now_);
-  const int status = bench_.writer.Decide(out_, {.decision = request.decision, .now = now_},
-                                          *desk_.settings, call.form);
+  const RuleDecision told{.decision = request.decision, .window = (*limit)->refill_time()};
+  const int status =
+      bench_.writer.Decide(out_, {.decision = request.decision, .each = {&told, 1}, .now = now_},
+                           *desk_.settings, call.form);
   return {.status = status, .decided = 1};
 }
 
@@ -236,7 +263,8 @@ EndpointReply HttpEndpoints::Text(std::string_view type, std::string_view text,
   HttpResponseWriter response(out_, {.status = status,
                                      .persistence = form.persistence,
                                      .without_body = form.without_body,
-                                     .room = kName.size() + type.size() + kAround});
+                                     .room = kName.size() + type.size() + kAround,
+                                     .date = bench_.writer.date()});
   response.Header(kName, type);
   response.Finish(text);
   return {.status = status};

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include <weir/engine.h>
@@ -19,6 +20,23 @@ namespace weir {
 
 // The error that names the first rule that the policy does not have.
 std::optional<Error> FindUnknownRule(const Engine& engine, const Request& request);
+
+// What there is to tell of the rules behind a decision. Where the engine says nothing of each, the
+// one that the decision describes is looked up in the policy, for its window.
+class ToldRules {
+ public:
+  ToldRules(const Engine& engine, const Decision& decision, std::span<const RuleDecision> each);
+
+  // Refers to this object.
+  std::span<const RuleDecision> each() const noexcept {
+    return each_.empty() ? std::span(&described_, is_described_ ? 1U : 0U) : each_;
+  }
+
+ private:
+  std::span<const RuleDecision> each_;
+  RuleDecision described_{};
+  bool is_described_ = false;
+};
 
 struct EndpointReply {
   int status = 200;

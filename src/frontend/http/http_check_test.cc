@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "frontend/http/http_under_test.h"
+#include "net/http/date_line.h"
 
 namespace weir {
 namespace {
@@ -19,13 +20,16 @@ TEST(HttpCheck, AnswersExactlyAsDocumented) {
   const auto reset =
       RoundUpTo<std::chrono::seconds>(now.wall.time_since_epoch() + std::chrono::milliseconds(600));
   const std::string reset_at = std::to_string(reset);
+  HttpDateLine date;
+  date.SetTo(std::chrono::floor<std::chrono::seconds>(now.wall));
   const std::string body =
       R"({"allowed":true,"rule":"per-user","limit":100,"remaining":99,"cost":1,"retry_after":0,)"
       R"("retry_after_ms":0,"reset_after":1,"reset_after_ms":600,"reset_at":)" +
       reset_at + R"(,"delay_ms":0,"reason":"ok","source":"memory"})";
   EXPECT_EQ(http.Send(Post("/v1/check", kAnn)),
-            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-RateLimit-Limit: 100\r\n"
-            "X-RateLimit-Remaining: 99\r\nX-RateLimit-Reset: " +
+            "HTTP/1.1 200 OK\r\n" + std::string(date.text()) +
+                "Content-Type: application/json\r\nX-RateLimit-Limit: 100\r\n"
+                "X-RateLimit-Remaining: 99\r\nX-RateLimit-Reset: " +
                 reset_at +
                 "\r\nRateLimit-Policy: \"per-ip\";q=200;w=60, \"per-user\";q=100;w=60\r\n"
                 "RateLimit: \"per-user\";r=99;t=1\r\nContent-Length: " +
@@ -116,6 +120,25 @@ TEST(HttpCheck, TellsProblemsInTheFormThatWasAskedFor) {
   EXPECT_EQ(http.Check(kAnn, accept).header("content-type"), "application/json");
 }
 
+TEST(HttpCheck, TellsProblemsOnlyToThoseWhoWantThem) {
+  HttpUnderTest http;
+  const auto type = [&](const std::string& accept) {
+    return http.Check(R"({"cost":-1})", "Accept: " + accept + "\r\n").header("content-type");
+  };
+  for (const char* accept :
+       {"application/problem+json;q=0", "application/problem+json; q=0.000",
+        "application/problem+json;v=1;Q=0, */*", "application/problem+jsonx, application/json",
+        "text/html;x=application/problem+json", "application/json, text/plain, */*"}) {
+    EXPECT_EQ(type(accept), "application/json") << accept;
+  }
+  for (const char* accept :
+       {"application/problem+json", "Application/Problem+JSON",
+        "text/html , application/problem+json", "application/problem+json;q=0.001",
+        "application/problem+json ; q=1.0"}) {
+    EXPECT_EQ(type(accept), "application/problem+json") << accept;
+  }
+}
+
 TEST(HttpCheck, GivesThePlaceUnderAConcurrencyLimitAName) {
   HttpUnderTest http;
   const std::string body = R"({"user":"ann","ip":"1.2.3.4","path":"/export"})";
@@ -198,6 +221,20 @@ TEST(HttpCheck, HoldsTheAnswerOfOneThatWaitsAndThoseBehindIt) {
   EXPECT_EQ(replies[0].header("content-type"), "application/problem+json");
   EXPECT_EQ(replies[0].header("retry-after"), "(absent)");
   EXPECT_EQ(replies[1].body, "ok");
+}
+
+TEST(HttpCheck, TellsTheWindowOfTheRuleThatIsOverloaded) {
+  HttpUnderTest http;
+  http.Send(Post("/v1/check", R"({"user":"ann","wait_ms":1500})"));
+  http.Decide(http.waits.at(0), {.decision = {.reason = Reason::kOverload,
+                                              .rule = "per-user",
+                                              .limit = 100,
+                                              .retry_after = std::chrono::seconds(5)}});
+  const HttpReply reply = RepliesIn(http.Take()).at(0);
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_EQ(reply.header("ratelimit-policy"), "\"per-user\";q=100;w=60");
+  EXPECT_THAT(reply.body, HasSubstr("\"message\":\"Too many requests wait or hold places already. "
+                                    "Retry after 5 seconds.\""));
 }
 
 TEST(HttpCheck, ClosesAfterAWaitThatWasTheLastRequestOfADrain) {

@@ -43,7 +43,11 @@ TEST(HttpBatch, CountsNothingIfAnItemIsWrong) {
               HasSubstr("[1].cost: write a whole number"));
   EXPECT_THAT(error(R"([{"user":"ann"},{"rules":["nix"]}])").body,
               HasSubstr(R"([1].rules: there is no rule \"nix\")"));
-  EXPECT_THAT(error(R"([{"user":"ann"},5])").body, HasSubstr("no JSON object"));
+  EXPECT_THAT(error(R"([{"user":"ann"},5])").body,
+              HasSubstr("item 1 of the list is no JSON object"));
+  EXPECT_THAT(error("[{},1]").body, HasSubstr("item 1 of the list is no JSON object"));
+  EXPECT_THAT(error(R"([{},{"ip":"unknown"}])").body, HasSubstr("[1].ip: write an address"));
+  EXPECT_THAT(error("[{}] x").body, HasSubstr("goes on behind its end, from character 6 on"));
   EXPECT_THAT(error(R"([{"wait_ms":5}])").body,
               HasSubstr("[0].wait_ms: only /v1/check waits; write 0"));
   EXPECT_EQ(http.Ask(Post("/v1/check/batch", R"([{"wait_ms":0}])")).status, 200);
@@ -69,9 +73,13 @@ TEST(HttpLimit, CountsUnderTheLimitThatCameWithTheRequest) {
   EXPECT_EQ(reply.status, 200);
   EXPECT_EQ(reply.header("x-ratelimit-limit"), "2");
   EXPECT_EQ(reply.header("ratelimit"), "\"default\";r=1;t=30");
+  EXPECT_EQ(reply.header("ratelimit-policy"), "\"default\";q=2;w=60");
   EXPECT_THAT(reply.body, HasSubstr(R"("rule":null,"limit":2,"remaining":1,)"));
   http.Ask(Post("/v1/limit", body));
-  EXPECT_EQ(http.Ask(Post("/v1/limit", body)).status, 429);
+  const HttpReply denied =
+      http.Ask(Post("/v1/limit", body, "Accept: application/problem+json\r\n"));
+  EXPECT_EQ(denied.status, 429);
+  EXPECT_THAT(denied.body, HasSubstr(R"("violated-policies":["default"],)"));
   EXPECT_EQ(http.Ask(Post("/v1/limit", R"({"key":"job:2","limit":"2/min"})")).status, 200);
   EXPECT_EQ(http.Ask(Post("/v1/limit", R"({"key":"k","limit":"5/min","algorithm":"sliding_log"})"))
                 .status,
@@ -89,7 +97,11 @@ TEST(HttpLimit, NamesWhatIsWrongOrMissing) {
   EXPECT_THAT(error(R"({"limit":"1/s"})"), HasSubstr("key: is missing"));
   EXPECT_THAT(error(R"({"key":"a","limit":"5/fortnight"})"),
               HasSubstr(R"(limit \"5/fortnight\": )"));
-  EXPECT_THAT(error(R"({"key":"a","limit":"5/s","algorithm":"magic"})"), HasSubstr("algorithm"));
+  for (const char* algorithm : {"magic", ""}) {
+    EXPECT_THAT(
+        error(R"({"key":"a","limit":"5/s","algorithm":")" + std::string(algorithm) + "\"}"),
+        HasSubstr(R"("message":"algorithm: unknown algorithm \")" + std::string(algorithm)));
+  }
   EXPECT_THAT(error(R"({"key":"a","limit":"5/s","user":"b"})"), HasSubstr("is not known here"));
 }
 
@@ -110,7 +122,7 @@ TEST(HttpReserve, TakesAnEstimateThatIsSettledLater) {
       http.Ask(Post("/v1/reserve", R"({"user":"ann","ip":"1.2.3.4","cost":50,"ttl_ms":1000})"));
   EXPECT_EQ(reply.status, 200);
   EXPECT_EQ(reply.header("x-ratelimit-remaining"), "50");
-  EXPECT_EQ(reply.header("ratelimit-policy"), "\"per-user\";q=100");
+  EXPECT_EQ(reply.header("ratelimit-policy"), "\"per-user\";q=100;w=60");
   const std::string id = ReservationOf(reply);
   ASSERT_EQ(id.size(), 16U);
   const auto settle = [&](const std::string& path, const std::string& more) {
@@ -123,6 +135,28 @@ TEST(HttpReserve, TakesAnEstimateThatIsSettledLater) {
   EXPECT_EQ(again.status, 404);
   EXPECT_THAT(again.body, HasSubstr(R"("error":"not_found")"));
   EXPECT_EQ(settle("/v1/cancel", "").status, 404);
+}
+
+TEST(HttpReserve, IsSettledAtItsOwnCostIfNoOtherIsTold) {
+  HttpUnderTest http;
+  const std::string ann = R"({"user":"ann","ip":"1.2.3.4","cost":)";
+  const std::string id = ReservationOf(http.Ask(Post("/v1/reserve", ann + "50}")));
+  EXPECT_EQ(http.Ask(Post("/v1/commit", R"({"reservation":")" + id + "\"}")).status, 200);
+  EXPECT_THAT(http.Ask(Post("/v1/peek", ann + "0}")).body, HasSubstr(R"("remaining":50,)"));
+  EXPECT_THAT(http.Ask(Post("/v1/reserve", ann + "0}")).body,
+              HasSubstr("cost: there is nothing to reserve; write at least 1"));
+}
+
+TEST(HttpBody, IsReadAlikeWhereverItIsThatOfACheck) {
+  HttpUnderTest http;
+  for (const char* path :
+       {"/v1/check", "/v1/peek", "/v1/reserve", "/v1/refund", "/v1/penalize", "/v1/reset"}) {
+    EXPECT_EQ(http.Ask(Post(path, R"({"user":"ann","wait_ms":0})")).status, 200) << path;
+    const HttpReply reply = http.Ask(Post(path, R"({"ip":"1.2.3.4:5678"})"));
+    EXPECT_EQ(reply.status, 400) << path;
+    EXPECT_EQ(reply.body, R"({"error":"invalid_argument","message":)"
+                          R"("ip: write an address: 203.0.113.9 or 2001:db8::1"})");
+  }
 }
 
 TEST(HttpReserve, IsDeniedLikeACheck) {
@@ -139,8 +173,6 @@ TEST(HttpSettle, NamesWhatIsWrong) {
     EXPECT_EQ(reply.status, 400);
     return reply.body;
   };
-  EXPECT_THAT(error("/v1/commit", R"({"reservation":"0000000000000001"})"),
-              HasSubstr("cost: is missing"));
   EXPECT_THAT(error("/v1/commit", R"({"cost":1})"), HasSubstr("reservation: is missing"));
   for (const char* id : {"1", "\"1\"", "\"000000000000000g\"", "\"0000000000000000\"",
                          "\"-000000000000001\"", "\"00000000000000001\"", "null"}) {

@@ -15,7 +15,6 @@ namespace weir {
 namespace {
 
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-constexpr std::string_view kProblemType = "application/problem+json";
 
 std::size_t CodeNumberOf(int status) noexcept {
   if (status == 200) return kReplyOk;
@@ -62,6 +61,39 @@ std::string_view BearerToken(std::string_view authorization) noexcept {
   return authorization;
 }
 
+std::string_view Trimmed(std::string_view text) noexcept {
+  while (!text.empty() && http_bytes::IsBlank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && http_bytes::IsBlank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+// Takes the first of several off the list, with the separator behind it.
+std::string_view TakeOff(std::string_view& list, char separator) noexcept {
+  const std::string_view first = list.substr(0, list.find(separator));
+  list.remove_prefix(std::min(list.size(), first.size() + 1));
+  return Trimmed(first);
+}
+
+// Whether Accept names problem+json, and not only to say that it is not wanted: q=0.
+bool AcceptsProblem(std::string_view accept) noexcept {
+  constexpr std::string_view kProblemType = "application/problem+json";
+  if (accept.size() < kProblemType.size()) return false;
+  while (!accept.empty()) {
+    std::string_view parameters = TakeOff(accept, ',');
+    if (!http_bytes::IsSameName(TakeOff(parameters, ';'), kProblemType)) continue;
+    bool is_wanted = true;
+    while (!parameters.empty()) {
+      const std::string_view parameter = TakeOff(parameters, ';');
+      const bool is_weight = parameter.starts_with("q=") || parameter.starts_with("Q=");
+      if (is_weight && parameter.find_first_not_of("0.", 2) == std::string_view::npos) {
+        is_wanted = false;
+      }
+    }
+    if (is_wanted) return true;
+  }
+  return false;
+}
+
 // What a reply that waits must remember of its request, in one number.
 struct WaitTag {
   explicit WaitTag(std::uint64_t bits) noexcept
@@ -84,7 +116,7 @@ class HttpProtocol final : public Protocol {
       : exchange_(exchange), door_(exchange.door()), replies_(exchange.replies()) {}
 
   Progress OnInput(std::span<char> input) noexcept override {
-    HttpWorkbench& bench = HttpWorkbench::Mine();
+    HttpWorkbench& bench = Bench();
     const ServiceLimits& limits = door_.desk.settings->limits;
     const HttpRequestReader::Bounds bounds = {.header = static_cast<std::size_t>(limits.header),
                                               .body = static_cast<std::size_t>(limits.body)};
@@ -116,7 +148,7 @@ class HttpProtocol final : public Protocol {
 
   void OnWaited(Replies::Ticket ticket, std::uint64_t tag, const Answer& answer,
                 std::span<const RuleDecision> each) noexcept override {
-    HttpWorkbench& bench = HttpWorkbench::Mine();
+    HttpWorkbench& bench = Bench();
     WaitTag wait(tag);
     // The last request before the end of the service says so, if it came before that was known.
     if (exchange_.draining() && wait.number == taken_ && !begun_) {
@@ -124,10 +156,12 @@ class HttpProtocol final : public Protocol {
       replies_.CloseWhenSent();
     }
     bench.text.Clear();
+    const ToldRules told(door_.desk.engine, answer.decision,
+                         each.first(std::min(each.size(), PendingCheck::kMostRules)));
     Count(bench.writer.Decide(bench.text,
                               {.decision = answer.decision,
                                .message = answer.message,
-                               .each = each.first(std::min(each.size(), PendingCheck::kMostRules)),
+                               .each = told.each(),
                                .now = door_.desk.loop.now()},
                               *door_.desk.settings, wait.form));
     replies_.Fill(ticket, bench.text.view());
@@ -136,7 +170,7 @@ class HttpProtocol final : public Protocol {
   void OnTimeout() noexcept override {
     if (!begun_) return;
     constexpr int kTimeout = 408;
-    Say(HttpWorkbench::Mine(),
+    Say(Bench(),
         {.status = kTimeout,
          .name = ErrorNameOf(kTimeout),
          .message = "the request did not come in time, or not whole"},
@@ -152,6 +186,8 @@ class HttpProtocol final : public Protocol {
     std::uint32_t decided = 0;
     bool ends = false;  // The connection, after what has been taken up.
   };
+
+  HttpWorkbench& Bench() const noexcept { return HttpWorkbench::Mine(door_.desk.loop.now().wall); }
 
   void Count(int status) noexcept { door_.metrics.requests[CodeNumberOf(status)].Add(); }
 
@@ -173,9 +209,7 @@ class HttpProtocol final : public Protocol {
   // What the reply looks like, and whether the connection ends with it. While the service drains
   // it ends with the first request that has nothing behind it: what came before is answered.
   ReplyForm FormFor(Turn& turn, const HttpHead& head, std::size_t behind) const noexcept {
-    ReplyForm form{.problem = head.accept.size() >= kProblemType.size() &&
-                              head.accept.find(kProblemType) != std::string_view::npos,
-                   .without_body = head.method == "HEAD"};
+    ReplyForm form{.problem = AcceptsProblem(head.accept), .without_body = head.method == "HEAD"};
     if (!head.keep_alive || (exchange_.draining() && behind == 0)) {
       form.persistence = HttpPersistence::kClose;
       turn.ends = true;

@@ -4,6 +4,7 @@
 
 #include "frontend/http/http_under_test.h"
 #include "frontend/http/routes.h"
+#include "net/http/date_line.h"
 
 namespace weir {
 namespace {
@@ -142,6 +143,34 @@ TEST(HttpProtocol, LetsOnlyThoseManageWhoMay) {
   HttpUnderTest open(options);
   EXPECT_EQ(open.Ask(Post("/v1/reset", "{}")).status, 403);
   EXPECT_EQ(open.Check("{}").status, 200);
+}
+
+TEST(HttpProtocol, SaysWhenEveryReplyWasMade) {
+  HttpUnderTest http;
+  const auto date = [&] {
+    HttpDateLine line;
+    line.SetTo(std::chrono::floor<std::chrono::seconds>(http.clock.Read().wall));
+    const std::string_view text = line.text();
+    return std::string(text.substr(6, text.size() - 8));
+  };
+  const std::vector<std::string> requests = {
+      Post("/v1/check", "{}"),   Post("/v1/check", R"({"user":"mallory"})"),
+      Post("/v1/check", "{"),    Post("/v1/check/batch", "[]"),
+      Post("/v1/peek", "{}"),    Get("/v1/limits"),
+      Get("/healthz"),           Get("/nothing"),
+      Get("/v1/check"),          Post("/v1/limit", R"({"key":"a","limit":"1/s"})"),
+      Post("/v1/reserve", "{}"), "nonsense\r\n\r\n"};
+  std::string before;
+  for (const std::string& request : requests) {
+    http.clock.Advance(std::chrono::seconds(1));
+    EXPECT_EQ(http.Ask(request).header("date"), date()) << request;
+    EXPECT_NE(date(), std::exchange(before, date()));
+  }
+  http.Reconnect();
+  http.Send("POST /v1/check HT");
+  http.clock.Advance(std::chrono::minutes(1));
+  http.protocol().OnTimeout();
+  EXPECT_EQ(RepliesIn(http.Take()).at(0).header("date"), date());
 }
 
 TEST(HttpProtocol, SaysThatARequestTookTooLong) {

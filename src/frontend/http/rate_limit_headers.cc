@@ -11,9 +11,6 @@ constexpr std::string_view kWindow = ";w=";
 constexpr std::string_view kAvailable = ";r=";
 constexpr std::string_view kEffectiveWindow = ";t=";
 
-// What a limit that came with its request is called, which has no name.
-constexpr std::string_view kNameless = "default";
-
 constexpr std::size_t kFixedRoom = 512;  // The names of all headers, and their numbers.
 constexpr std::size_t kItemRoom = 2 + 2 + 2 * (3 + RoomyText::kNumberRoom);
 constexpr std::size_t kMostNameBytes = 64;
@@ -27,7 +24,7 @@ void PutInteger(RoomyText& out, std::int64_t number) noexcept {
 // Rules' names hold nothing that would have to be escaped.
 void PutName(RoomyText& out, std::string_view name) noexcept {
   out.Put('"');
-  out.Put(name.empty() ? kNameless : name);
+  out.Put(NameInHeaders(name));
   out.Put('"');
 }
 
@@ -62,14 +59,15 @@ void PutLine(RoomyText& out, std::string_view name, std::int64_t number) noexcep
   out.Put("\r\n");
 }
 
-bool HasNoLimit(const Decision& decision) noexcept {
+bool HasNoLimit(const Decision& decision, std::span<const RuleDecision> each) noexcept {
   switch (decision.reason) {
     case Reason::kAllowList:
     case Reason::kNoRule:
       return true;
     case Reason::kDenyList:
-    case Reason::kOverload:
       return decision.rule.empty();
+    case Reason::kOverload:
+      return decision.rule.empty() && each.empty();
     default:
       return false;
   }
@@ -84,7 +82,7 @@ std::size_t RateLimitHeadersRoom(std::span<const RuleDecision> each) noexcept {
 void PutRateLimitHeaders(RoomyText& out, const Decision& decision,
                          std::span<const RuleDecision> each, const Settings& settings,
                          const DecisionFields& fields) noexcept {
-  if (HasNoLimit(decision)) return;
+  if (HasNoLimit(decision, each)) return;
   if (settings.x_ratelimit_headers) {
     PutLine(out, "X-RateLimit-Limit: ", decision.limit);
     PutLine(out, "X-RateLimit-Remaining: ", decision.remaining);

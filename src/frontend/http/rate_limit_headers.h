@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include <weir/engine.h>
 
@@ -21,6 +22,11 @@
 #include "net/http/response_writer.h"
 
 namespace weir {
+
+// What a rule is called in headers. A limit that came with its request has no name, but needs one.
+constexpr std::string_view NameInHeaders(std::string_view rule) noexcept {
+  return rule.empty() ? std::string_view("default") : rule;
+}
 
 // How much room the headers of a decision take at most.
 std::size_t RateLimitHeadersRoom(std::span<const RuleDecision> each) noexcept;

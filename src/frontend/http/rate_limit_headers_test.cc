@@ -47,6 +47,14 @@ TEST(RateLimitHeaders, TellOfEveryRuleThatHadASay) {
             "RateLimit: \"b\";r=3;t=2\r\n");
 }
 
+TEST(RateLimitHeaders, TellOfALimitWithoutANameUnderLoad) {
+  const Decision decision{.reason = Reason::kOverload, .limit = 5};
+  const RuleDecision told{.decision = decision, .window = std::chrono::minutes(1)};
+  EXPECT_EQ(Headers(decision, {&told, 1}, {.x_ratelimit_headers = false}),
+            "RateLimit-Policy: \"default\";q=5;w=60\r\nRateLimit: \"default\";r=0;t=0\r\n");
+  EXPECT_EQ(Headers(decision, {}), "");
+}
+
 TEST(RateLimitHeaders, HaveRoomForTheLargestNumbersAndNames) {
   const std::string name(64, 'n');
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();

@@ -2,6 +2,7 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "frontend/decision_fields.h"
 #include "limit/limit_words.h"
+#include "policy/address.h"
 #include "policy/spec_reader.h"
 
 namespace weir {
@@ -94,6 +96,35 @@ std::vector<NamedValue>* PairsOf(RequestBody& body, BodyField field) noexcept {
   }
 }
 
+constexpr std::string_view kJsonBlanks = " \t\r\n";
+
+// The brackets of a text that begins with one.
+struct JsonShape {
+  std::size_t begin = 0;
+  std::optional<std::size_t> end{};  // Behind the last one; none if it is missing.
+  std::size_t depth = 0;             // At most.
+};
+JsonShape ShapeOf(std::string_view json) noexcept {
+  JsonShape shape{.begin = std::min(json.find_first_not_of(kJsonBlanks), json.size())};
+  std::size_t open = 0;
+  bool in_text = false;
+  for (std::size_t i = shape.begin; i < json.size(); ++i) {
+    const char c = json[i];
+    if (in_text) {
+      if (c == '\\') ++i;
+      in_text = c != '"';
+    } else if (c == '"') {
+      in_text = true;
+    } else if (c == '{' || c == '[') {
+      shape.depth = std::max(shape.depth, ++open);
+    } else if ((c == '}' || c == ']') && open != 0 && --open == 0) {
+      shape.end = i + 1;
+      break;
+    }
+  }
+  return shape;
+}
+
 }  // namespace
 
 void RequestBody::Clear() noexcept {
@@ -124,7 +155,10 @@ class RequestBodyReader::Parser {
     problem_.reset();
     item_ = kNoItem;
     if (text.json.empty()) return Invalid("the body is empty: write a JSON object, {}");
-    if (Open(text) && document_.get_object().get(object) != SUCCESS) NotAnObject();
+    if (Open(text) && document_.get_object().get(object) != SUCCESS &&
+        !FailByShape(text.json, '{')) {
+      NotAnObject();
+    }
     if (!problem_ && ReadObject(object, body)) CheckEnd();
     return std::move(problem_);
   }
@@ -136,7 +170,7 @@ class RequestBodyReader::Parser {
     problem_.reset();
     item_ = kNoItem;
     if (text.json.empty()) return Invalid("the body is empty: write a list of JSON objects, [{}]");
-    if (Open(text) && document_.get_array().get(array) != SUCCESS) {
+    if (Open(text) && document_.get_array().get(array) != SUCCESS && !FailByShape(text.json, '[')) {
       Fail("the body is no JSON array: write [{\"ip\": \"203.0.113.9\"}]");
     }
     if (!problem_ && ReadItems(array, most, bodies)) {
@@ -149,6 +183,7 @@ class RequestBodyReader::Parser {
  private:
   static constexpr std::size_t kNoItem = static_cast<std::size_t>(-1);
   static constexpr std::size_t kFirstCapacity = 2048;
+  static constexpr std::size_t kMostDepth = 64;  // Far more than any body has.
 
   static Error Invalid(std::string message) {
     return {.code = ErrorCode::kInvalidArgument, .message = std::move(message)};
@@ -168,8 +203,27 @@ class RequestBodyReader::Parser {
     if (!known) return Fail("the body is no JSON");
     return Fail("the body is no JSON from character " + std::to_string(at - start_ + 1) + " on");
   }
+  bool MoreBehind(std::ptrdiff_t at) {
+    return Fail("the body goes on behind its end, from character " + std::to_string(at + 1) +
+                " on: send one JSON value and nothing else");
+  }
+  // For a text that cannot be read as a whole: whether it can be told why by its beginning, its
+  // brackets and its end. Begins with `open` if it is to be the right kind of value.
+  bool FailByShape(std::string_view json, char open) {
+    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+    if (json.starts_with(kByteOrderMark)) {
+      return !Fail("the body begins with a byte order mark: leave it out");
+    }
+    const JsonShape shape = ShapeOf(json);
+    if (shape.depth > kMostDepth) return !Fail("the body is nested too deep");
+    if (open == '\0' || shape.begin == json.size() || json[shape.begin] != open) return false;
+    if (!shape.end)
+      return !Fail("the body is no JSON: it ends before a bracket or a quote is closed");
+    const std::size_t behind = json.find_first_not_of(kJsonBlanks, *shape.end);
+    return behind != std::string_view::npos && !MoreBehind(static_cast<std::ptrdiff_t>(behind));
+  }
   bool NotAnObject() {
-    return Fail(std::string(item_ == kNoItem ? "the body" : "an item of the list") +
+    return Fail((item_ == kNoItem ? "the body" : "item " + std::to_string(item_) + " of the list") +
                 " is no JSON object: write {\"ip\": \"203.0.113.9\"}");
   }
 
@@ -184,12 +238,13 @@ class RequestBodyReader::Parser {
     const auto error = parser_.iterate(simdjson::padded_string_view(start_, text.json.size(), room))
                            .get(document_);
     if (error == SUCCESS) return true;
+    if (FailByShape(text.json, '\0')) return false;
     return Fail(error == simdjson::UTF8_ERROR ? "the body is not UTF-8" : "the body is no JSON");
   }
 
   void CheckEnd() {
     const char* junk = nullptr;
-    if (document_.current_location().get(junk) == SUCCESS) NotJson();
+    if (document_.current_location().get(junk) == SUCCESS) MoreBehind(junk - start_);
   }
 
   bool ReadItems(ondemand::array& array, std::size_t most, std::vector<RequestBody>& bodies) {
@@ -235,7 +290,9 @@ class RequestBodyReader::Parser {
     if (!field || (SetOf(*field) & form_.allowed) == 0) return UnknownField(name);
     if ((body.seen & SetOf(*field)) != 0) return FailAt(name, "is there twice");
     body.seen |= SetOf(*field);
-    if (std::string_view* const text = TextOf(body, *field)) return ReadText(name, value, *text);
+    if (std::string_view* const text = TextOf(body, *field)) {
+      return ReadText(name, value, *text) && (*field != BodyField::kIp || IsAddress(*text));
+    }
     if (auto* const pairs = PairsOf(body, *field)) return ReadPairs(name, value, *pairs, body);
     switch (*field) {
       case BodyField::kRules:
@@ -272,6 +329,12 @@ class RequestBodyReader::Parser {
       default:
         return NotJson();
     }
+  }
+
+  // Anything else would be counted under some key of its own, or under none. Empty is absent.
+  bool IsAddress(std::string_view text) {
+    return text.empty() || IpAddress::Parse(text) ||
+           FailAt(NameOf(BodyField::kIp), "write an address: 203.0.113.9 or 2001:db8::1");
   }
 
   // A name that is there several times has a list of values.

@@ -36,9 +36,10 @@ class HttpWorkbench {
   // Larger bodies are not read ahead, so that only one reader grows with them.
   static constexpr std::size_t kMostPendingBytes = 2048;
 
-  // Of this thread.
-  static HttpWorkbench& Mine() {
+  // Of this thread, for replies that are made now.
+  static HttpWorkbench& Mine(WallTime now) {
     thread_local HttpWorkbench bench;
+    bench.writer.SetTime(now);
     return bench;
   }
 

@@ -8,6 +8,7 @@
 
 #include "frontend/decision_fields.h"
 #include "limit/limit_words.h"
+#include "policy/address.h"
 #include "policy/attribute.h"
 
 namespace weir::resp {
@@ -50,6 +51,9 @@ class CheckReader {
       const std::string_view value = words[i + 1];
       if (std::string_view Request::* const member = MemberOf(name)) [[likely]] {
         if ((check_.request.*member).data() != nullptr) return Doubled(name);
+        if (member == &Request::ip && !IsAddress(value)) {
+          return Invalid("ip: write an address: 203.0.113.9 or 2001:db8::1");
+        }
         check_.request.*member = value;
         continue;
       }
@@ -88,6 +92,11 @@ class CheckReader {
     }
   }
 
+  // Anything else would be counted under some key of its own, or under none. Empty is absent.
+  static bool IsAddress(std::string_view text) noexcept {
+    return text.empty() || IpAddress::Parse(text).has_value();
+  }
+
   static std::unexpected<Error> Doubled(std::string_view name) {
     return Invalid(Quoted(name) + ": given twice; write it once");
   }
@@ -96,9 +105,10 @@ class CheckReader {
     if (name == "@cost" && options_.cost) {
       return Take(kCost, name, ReadCost(value), check_.cost);
     }
-    if (name == "@wait_ms" && options_.wait) {
+    if (name == "@wait_ms" && (options_.wait || value == "0")) {
       return TakeLength(kWait, name, value, 0, kMaxWait, check_.wait);
     }
+    if (name == "@wait_ms") return Invalid("@wait_ms: only WEIR.CHECK waits; write 0");
     if (name == "@ttl_ms" && options_.ttl) {
       return TakeLength(kTtl, name, value, 1, kMostReservationTtl, check_.ttl);
     }

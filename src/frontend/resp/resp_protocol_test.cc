@@ -111,6 +111,18 @@ TEST(WeirCheck, NamesTheFieldThatIsWrong) {
   EXPECT_EQ(CountOf(resp, "ERR"), 16U);
 }
 
+TEST(WeirCheck, HasAnAddressWhereOneBelongs) {
+  RespUnderTest resp(kPolicy);
+  for (const std::string verb : {"WEIR.CHECK * ", "WEIR.PEEK * ", "WEIR.RESERVE * "}) {
+    for (const std::string ip : {"1.2.3.4:5678", "999.1.1.1", "unknown", "[::1]", "fe80::1%eth0"}) {
+      EXPECT_EQ(resp.Ask(verb + "ip " + ip),
+                "-ERR ip: write an address: 203.0.113.9 or 2001:db8::1")
+          << ip;
+    }
+    EXPECT_THAT(resp.Ask(verb + "user ann ip 2001:db8::1"), StartsWith("[allowed"));
+  }
+}
+
 TEST(WeirCheck, SaysNothingOfTheValuesOfAttributes) {
   RespUnderTest resp(kPolicy);
   EXPECT_THAT(resp.Ask("WEIR.CHECK * api_key s3cret api_key s3cret"),
@@ -271,7 +283,10 @@ TEST(WeirPeek, TakesNothing) {
   RespUnderTest resp(kPolicy);
   EXPECT_THAT(resp.Ask("WEIR.PEEK * user ann @cost 3"), HasSubstr("remaining, 3, cost, 3"));
   EXPECT_THAT(resp.Ask("WEIR.PEEK * user ann @cost 3"), HasSubstr("remaining, 3, cost, 3"));
-  EXPECT_THAT(resp.Ask("WEIR.PEEK * user ann @wait_ms 3"), HasSubstr("no such option"));
+  EXPECT_THAT(resp.Ask("WEIR.PEEK * user ann @wait_ms 0"), HasSubstr("allowed, 1"));
+  EXPECT_EQ(resp.Ask("WEIR.PEEK * user ann @wait_ms 3"),
+            "-ERR @wait_ms: only WEIR.CHECK waits; write 0");
+  EXPECT_THAT(resp.Ask("WEIR.RESERVE * user ann @wait_ms 0"), HasSubstr("allowed, 1"));
 }
 
 std::string ReservationIn(const std::string& reply) {

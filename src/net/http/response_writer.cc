@@ -50,6 +50,7 @@ std::string_view HttpStatusName(int status) noexcept {
 HttpResponseWriter::HttpResponseWriter(ByteBuffer& out, const Options& options)
     : out_(out), without_body_(options.without_body), text_(out.Room(options.room + kOwnRoom)) {
   text_.Put(HttpStatusLine(options.status));
+  text_.Put(options.date);
   if (options.persistence == HttpPersistence::kClose) {
     text_.Put("Connection: close\r\n");
   } else if (options.persistence == HttpPersistence::kKeepAlive) {

@@ -54,6 +54,7 @@ class HttpResponseWriter {
     HttpPersistence persistence = HttpPersistence::kDefault;
     bool without_body = false;  // The answer to HEAD: as for GET, but for the body itself.
     std::size_t room = 0;       // For all headers together, CR LF and colons included.
+    std::string_view date{};    // The line, of a HttpDateLine.
   };
   HttpResponseWriter(ByteBuffer& out, const Options& options);
 
@@ -64,7 +65,7 @@ class HttpResponseWriter {
   void Finish(std::string_view body);
 
  private:
-  static constexpr std::size_t kOwnRoom = 128;  // Status line, Connection and Content-Length.
+  static constexpr std::size_t kOwnRoom = 192;  // Status line, Connection, Date and Content-Length.
 
   ByteBuffer& out_;
   bool without_body_;

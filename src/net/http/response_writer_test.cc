@@ -1,10 +1,13 @@
 #include "net/http/response_writer.h"
 
+#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <string>
 
 #include <gtest/gtest.h>
+
+#include "net/http/date_line.h"
 
 namespace weir {
 namespace {
@@ -31,6 +34,33 @@ TEST(HttpResponseWriter, TellsTheLengthOfABodyThatItLeavesOut) {
   ByteBuffer out;
   HttpResponseWriter(out, {.without_body = true}).Finish("hello");
   EXPECT_EQ(out.view(), "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
+}
+
+TEST(HttpResponseWriter, SaysWhenTheResponseWasMade) {
+  HttpDateLine date;
+  date.SetTo(std::chrono::sys_seconds(std::chrono::seconds(784'111'777)));
+  ByteBuffer out;
+  HttpResponseWriter(out, {.persistence = HttpPersistence::kClose, .date = date.text()}).Finish("");
+  EXPECT_EQ(out.view(),
+            "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nConnection: close\r\n"
+            "Content-Length: 0\r\n\r\n");
+}
+
+TEST(HttpDateLine, IsWrittenAsTheStandardHasIt) {
+  HttpDateLine date;
+  EXPECT_EQ(date.text(), "");
+  const auto at = [&](std::int64_t seconds) {
+    date.SetTo(std::chrono::sys_seconds(std::chrono::seconds(seconds)));
+    EXPECT_EQ(date.text().size(), HttpDateLine::kSize);
+    return date.text();
+  };
+  EXPECT_EQ(at(0), "Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n");
+  EXPECT_EQ(at(784'111'777), "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n");
+  EXPECT_EQ(at(784'111'777), "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n");
+  EXPECT_EQ(at(784'111'778), "Date: Sun, 06 Nov 1994 08:49:38 GMT\r\n");
+  EXPECT_EQ(at(1'709'251'199), "Date: Thu, 29 Feb 2024 23:59:59 GMT\r\n");
+  EXPECT_EQ(at(-1), "Date: Wed, 31 Dec 1969 23:59:59 GMT\r\n");
+  EXPECT_EQ(at(std::int64_t{1} << 50), "Date: Fri, 31 Dec 9999 23:59:59 GMT\r\n");
 }
 
 TEST(HttpStatus, HasALineAndAName) {
