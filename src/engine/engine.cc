@@ -238,15 +238,16 @@ void Engine::CheckLimits(std::span<LimitRequest> requests, Now now) {
 
 void Engine::State::CheckSomeLimits(std::span<LimitRequest> requests, Now now) noexcept {
   InlineVector<Charge, kMostLimitsAtOnce> charges;
-  std::array<Decision, kMostLimitsAtOnce> decisions;
+  InlineVector<Decision, kMostLimitsAtOnce> decisions;
   for (const LimitRequest& request : requests) {
     charges.emplace_back(Charge{.key = request.key,
                                 .hash = store.Hash(request.key) ^ limits_scope,
                                 .limit = request.limit,
                                 .cost = NearestCost(request.cost),
                                 .verb = VerbOf(request.verb)});
+    decisions.emplace_back_unset();
   }
-  store.DecideEach(charges.span(), now, decisions);
+  store.DecideEach(charges.span(), now, decisions.span());
   for (std::size_t i = 0; i < requests.size(); ++i) requests[i].decision = decisions[i];
 }
 
