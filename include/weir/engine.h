@@ -143,6 +143,8 @@ class Engine {
   // Stops waiting; `done` is not called any more. What was booked ahead goes back if nobody has
   // booked behind it. False if the wait is over already.
   bool CancelWait(WaitId id);
+  // As EngineOptions::max_waiters, for those who come from now on.
+  void SetMaxWaiters(std::size_t most);
 
   // What Check would say; takes nothing, and counts for no ban.
   Answer Peek(const Request& request, const Ask& ask = {}, std::span<RuleDecision> each = {});
@@ -157,6 +159,8 @@ class Engine {
   Answer Reserve(const Request& request, const Ask& ask = {},
                  Duration ttl = std::chrono::seconds(60));
   Result<Decision> Commit(ReservationId reservation, std::int64_t cost);
+  // It cost what was reserved.
+  Result<Decision> Commit(ReservationId reservation);
   Result<Decision> Cancel(ReservationId reservation);
   // Gives back a place under a concurrency limit.
   Result<Decision> Release(ReservationId lease) { return Cancel(lease); }

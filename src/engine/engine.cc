@@ -246,6 +246,7 @@ void Engine::State::CheckSomeLimits(std::span<LimitRequest> requests, Now now) n
                                 .limit = request.limit,
                                 .cost = NearestCost(request.cost),
                                 .verb = VerbOf(request.verb)});
+    decisions.emplace_back_unset();
   }
   store.DecideEach(charges.span(), now, decisions.span());
   for (std::size_t i = 0; i < requests.size(); ++i) requests[i].decision = decisions[i];
@@ -270,13 +271,14 @@ Answer Engine::Reserve(const Request& request, const Ask& ask, Duration ttl) {
 }
 
 Result<Decision> Engine::State::Settle(Action action, ReservationId reservation,
-                                       std::int64_t cost) {
+                                       std::optional<std::int64_t> cost) {
   std::array<std::uint64_t, kMaxGroupCharges> settled;
   const auto version = versions.Read();
   Group group{.action = action,
               .in_force = version->in_force,
               .reservation = reservation,
-              .cost = NearestCost(cost),
+              .cost = NearestCost(cost.value_or(0)),
+              .keeps_cost = !cost,
               .settled = settled};
   store.Decide(group, clock.Read());
   if (group.error) return std::unexpected(*group.error);
@@ -286,6 +288,9 @@ Result<Decision> Engine::State::Settle(Action action, ReservationId reservation,
 
 Result<Decision> Engine::Commit(ReservationId reservation, std::int64_t cost) {
   return state_->Settle(Action::kCommit, reservation, cost);
+}
+Result<Decision> Engine::Commit(ReservationId reservation) {
+  return state_->Settle(Action::kCommit, reservation, std::nullopt);
 }
 Result<Decision> Engine::Cancel(ReservationId reservation) {
   return state_->Settle(Action::kCancel, reservation, 0);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -52,7 +53,9 @@ struct Engine::State {
   // Some at a time, because their charges are kept in place.
   static constexpr std::size_t kMostLimitsAtOnce = 32;
   void CheckSomeLimits(std::span<LimitRequest> requests, Now now) noexcept;
-  Result<Decision> Settle(Action action, ReservationId reservation, std::int64_t cost);
+  // No cost: what was reserved.
+  Result<Decision> Settle(Action action, ReservationId reservation,
+                          std::optional<std::int64_t> cost);
 
   // --- Waiting. ---
 
@@ -84,6 +87,7 @@ struct Engine::State {
     void Refuse(Duration retry_after);
     // There is room, but for those who came before.
     void YieldToOthers();
+    void TakeOff(Duration passed);
     void Tell(const WaitDone& done);
   };
   class PatientCall;
@@ -117,6 +121,9 @@ struct Engine::State {
   DenialSketch top_denied;
   LastLimits last_limits;
   Versions<PolicyVersion> versions;
+  // What those who wait asked, in bytes: requests are as large as clients like.
+  static constexpr std::size_t kMostWaitingBytes = std::size_t{64} << 20;
+  std::atomic<std::size_t> waiting_bytes{0};
   Waiting waiting;  // Ends first: those who wait use all the others.
 };
 

@@ -19,7 +19,14 @@ class Engine::State::PatientCall final : public Waiter {
         request_(patience.request),
         cost_(patience.cost),
         done_(std::move(done)),
-        attempted_(std::move(attempted)) {}
+        attempted_(std::move(attempted)) {
+    state_.waiting_bytes.fetch_add(request_.bytes(), std::memory_order_relaxed);
+  }
+  PatientCall(const PatientCall&) = delete;
+  PatientCall& operator=(const PatientCall&) = delete;
+  ~PatientCall() override {
+    state_.waiting_bytes.fetch_sub(request_.bytes(), std::memory_order_relaxed);
+  }
 
   Answer Attempt(Now now, Turn turn, Duration patience) override;
   void GiveBack(Now now) override { state_.GiveBack(attempted_, now); }
@@ -45,8 +52,19 @@ Waiter::Answer Engine::State::PatientCall::Attempt(Now now, Turn turn, Duration 
 void Engine::State::PatientCall::Done(const Decision& decision) {
   // Not what the last attempt said: the engine ends.
   if (decision.reason != attempted_.answer.decision.reason) attempted_ = {};
+  // It was booked some time ago, and what was to be waited for has passed since.
+  const Duration held = decision.allowed ? attempted_.answer.decision.delay : Duration(0);
   attempted_.answer.decision = decision;
+  attempted_.TakeOff(held);
   attempted_.Tell(done_);
+}
+
+void Engine::State::Attempted::TakeOff(Duration passed) {
+  const auto take_off = [&](Decision& decision) {
+    decision.reset_after = std::max(decision.reset_after - passed, Duration(0));
+  };
+  take_off(answer.decision);
+  for (RuleDecision& rule : each) take_off(rule.decision);
 }
 
 void Engine::State::Attempted::Tell(const WaitDone& done) {
@@ -183,8 +201,11 @@ WaitId Engine::State::BeginWait(const Request& request, const Ask& ask, Duration
   const std::vector<std::uint64_t> keys = attempted.keys;
   auto call = std::make_unique<PatientCall>(*this, arriving, std::move(done), std::move(attempted));
   std::unique_ptr<Waiter> waiter = std::move(call);
-  const std::optional<WaitId> id = held ? waiting.Hold(waiter, answer, now + delay)
-                                        : waiting.StandInLine(waiter, keys, now, now + patience);
+  std::optional<WaitId> id;
+  if (waiting_bytes.load(std::memory_order_relaxed) <= kMostWaitingBytes) {
+    id = held ? waiting.Hold(waiter, answer, now + delay)
+              : waiting.StandInLine(waiter, keys, now, now + patience);
+  }
   if (id) return *id;
   if (held) waiter->GiveBack(arriving.now);
   answer.allowed = false;
@@ -206,5 +227,7 @@ WaitId Engine::CheckThen(const Request& request, const Ask& ask, Duration patien
 }
 
 bool Engine::CancelWait(WaitId id) { return state_->waiting.Cancel(id); }
+
+void Engine::SetMaxWaiters(std::size_t most) { state_->waiting.SetCapacity(most); }
 
 }  // namespace weir

@@ -63,7 +63,8 @@ class BlockWriter {
 }  // namespace
 
 OwnedRequest::OwnedRequest(const Request& request)
-    : block_(std::make_unique_for_overwrite<std::byte[]>(ListBytes(request) + TextBytes(request))),
+    : bytes_(ListBytes(request) + TextBytes(request)),
+      block_(std::make_unique_for_overwrite<std::byte[]>(bytes_)),
       view_(request) {
   static_assert(alignof(NamedValue) == alignof(std::string_view));
   BlockWriter writer(block_.get(), block_.get() + ListBytes(request));

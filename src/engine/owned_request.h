@@ -14,8 +14,10 @@ class OwnedRequest {
   explicit OwnedRequest(const Request& request);
 
   const Request& view() const noexcept { return view_; }
+  std::size_t bytes() const noexcept { return bytes_; }
 
  private:
+  std::size_t bytes_;
   std::unique_ptr<std::byte[]> block_;
   Request view_;
 };

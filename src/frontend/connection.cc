@@ -74,6 +74,10 @@ void Connection::OnRead(std::size_t count) noexcept {
   if (TakeUpInput()) GoOn();
 }
 
+void Connection::OnHangUp() noexcept {
+  if (IsWaiting()) Gone();
+}
+
 void Connection::OnWritable() noexcept {
   awaiting_writable_ = false;
   GoOn();
@@ -264,10 +268,10 @@ void Connection::CheckWaiting(const Request& request, const Ask& ask, Duration p
   const Replies::Ticket ticket = replies_.Hold();
   Desk& desk = around_.door.desk;
   // Whoever calls back may be on another thread, and this connection may have ended by then.
-  auto done = [&loop = desk.loop, &engine = desk.engine, &keeper = around_.keeper, id = id_, ticket,
-               tag](const Answer& answer, std::span<const RuleDecision> each) {
-    loop.Post([&engine, &keeper, id, ticket, tag, answer,
-               decisions = std::vector<RuleDecision>(each.begin(), each.end())] {
+  auto done = [mailbox = around_.keeper.mailbox(), &engine = desk.engine, &keeper = around_.keeper,
+               id = id_, ticket, tag](const Answer& answer, std::span<const RuleDecision> each) {
+    mailbox->Post([&engine, &keeper, id, ticket, tag, answer,
+                   decisions = std::vector<RuleDecision>(each.begin(), each.end())] {
       if (Connection* const connection = keeper.Find(id)) {
         connection->Waited(ticket, tag, answer, decisions);
       } else if (answer.decision.reservation != ReservationId::kNone) {

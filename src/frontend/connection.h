@@ -17,6 +17,7 @@
 #include "frontend/protocol.h"
 #include "net/byte_buffer.h"
 #include "net/loop.h"
+#include "net/mailbox.h"
 
 namespace weir {
 
@@ -29,6 +30,8 @@ class ConnectionKeeper {
   virtual void Remove(std::uint64_t id) noexcept = 0;
   // None if it has ended.
   virtual Connection* Find(std::uint64_t id) noexcept = 0;
+  // Leads to the thread of all of them.
+  virtual std::shared_ptr<Mailbox> mailbox() noexcept = 0;
 
  protected:
   ~ConnectionKeeper() = default;
@@ -60,6 +63,7 @@ class Connection final : public StreamHandler, public Exchange {
 
   // --- What happens to the stream. ---
   void OnRead(std::size_t count) noexcept override;
+  void OnHangUp() noexcept override;
   void OnWritable() noexcept override;
   void OnBroken() noexcept override;
 

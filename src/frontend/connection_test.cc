@@ -80,6 +80,8 @@ class ConnectionTest : public testing::Test, public ConnectionKeeper {
     return id == 7 ? connection_.get() : nullptr;
   }
 
+  std::shared_ptr<Mailbox> mailbox() noexcept override { return mailbox_; }
+
   static Engine MakeEngine(Clock& clock) {
     PolicySpec spec;
     spec.rules.push_back({.name = "queue",
@@ -114,6 +116,7 @@ class ConnectionTest : public testing::Test, public ConnectionKeeper {
   }
 
   LoopUnderTest loop_;
+  std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>(loop_);
   Engine engine_ = MakeEngine(loop_.clock);
   NoState state_;
   Desk desk_{.engine = engine_, .loop = loop_, .state = state_, .settings = Small()};
@@ -292,6 +295,15 @@ TEST_F(ConnectionTest, GivesItsPlacesUpWhenItsPeerHangsUpWhileWaiting) {
   EXPECT_TRUE(far_.closed);
   EXPECT_EQ(engine_.Stats().store.waiters, 0U);
   loop_.Turn();  // The first answer finds nobody.
+}
+
+TEST_F(ConnectionTest, NoticesAHangUpWhileItIsNotRead) {
+  far_.Send("wait 1000\nwait 1000\nwait 1000\nwait 1000\nlast\n");
+  EXPECT_TRUE(far_.room.empty());
+  EXPECT_EQ(engine_.Stats().store.waiters, 2U);
+  far_.FinishSending();
+  EXPECT_TRUE(far_.closed);
+  EXPECT_EQ(engine_.Stats().store.waiters, 0U);
 }
 
 TEST_F(ConnectionTest, EndsWhenAllConnectionsTogetherHoldTooMuch) {

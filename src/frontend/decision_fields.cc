@@ -1,6 +1,7 @@
 #include "frontend/decision_fields.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 
 namespace weir {
@@ -32,6 +33,15 @@ DecisionFields FieldsOf(const Decision& decision, WallTime now) noexcept {
   fields.reset_at = RoundUpTo<seconds>(reset_at);
   fields.delay_ms = Whole<milliseconds>(decision.delay);
   return fields;
+}
+
+std::optional<ReservationId> ParseReservation(std::string_view text) noexcept {
+  std::uint64_t number = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number, /*base=*/16);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  if (text.size() != kReservationDigits || !whole || number == 0) return std::nullopt;
+  return ReservationId{number};
 }
 
 }  // namespace weir

@@ -1,8 +1,10 @@
 // A decision in the numbers that go over the wire, the same in every protocol.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include <weir/decision.h>
 
@@ -19,5 +21,12 @@ struct DecisionFields {
   std::int64_t delay_ms = 0;
 };
 DecisionFields FieldsOf(const Decision& decision, WallTime now) noexcept;
+
+// A reservation goes over the wire as this many hexadecimal digits. None if the text is no such.
+inline constexpr std::size_t kReservationDigits = 16;
+std::optional<ReservationId> ParseReservation(std::string_view text) noexcept;
+
+// The longest that a reservation may stay open. They take places that others need, too.
+inline constexpr Duration kMostReservationTtl = std::chrono::hours(1);
 
 }  // namespace weir

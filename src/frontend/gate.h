@@ -26,9 +26,9 @@ class Gate {
   void SetLimits(const ServiceLimits& limits) noexcept;
 
   // Counts a connection, unless there are too many: then why it is refused. Those on unix sockets,
-  // who have no address, are counted in all only.
-  std::optional<Refusal> Enter(std::string_view address);
-  void Leave(std::string_view address);
+  // who have no address, are counted in all only; IPv6 addresses by their /64.
+  std::optional<Refusal> Enter(std::string_view peer);
+  void Leave(std::string_view peer);
 
   // Says that so many bytes more, or fewer, are held. False if those are more than may be.
   bool AddBuffered(std::ptrdiff_t bytes) noexcept;

@@ -29,6 +29,16 @@ TEST(Gate, RefusesConnectionsBeyondWhatOneAddressMayHave) {
   EXPECT_FALSE(gate.Enter("192.0.2.1"));
 }
 
+TEST(Gate, TakesAllAddressesOfAnIpv6NetworkForOne) {
+  Gate gate({.connections = 10, .per_address = 2});
+  EXPECT_FALSE(gate.Enter("2001:db8::1"));
+  EXPECT_FALSE(gate.Enter("2001:db8::ffff:2"));
+  EXPECT_EQ(gate.Enter("2001:db8::3"), Refusal::kPerAddress);
+  EXPECT_FALSE(gate.Enter("2001:db8:0:1::1"));
+  gate.Leave("2001:db8::1");
+  EXPECT_FALSE(gate.Enter("2001:db8::3"));
+}
+
 TEST(Gate, DoesNotCountAddressesOnUnixSockets) {
   Gate gate({.connections = 10, .per_address = 1});
   EXPECT_FALSE(gate.Enter(""));

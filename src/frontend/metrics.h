@@ -1,6 +1,7 @@
 // What one thread of the service counts. It alone writes; whoever shows the metrics reads.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -30,8 +31,11 @@ inline constexpr std::array<std::string_view, 27> kReplyCodes = {
     "200", "400", "401", "403", "404",    "405",       "406",    "408",  "409",
     "411", "413", "415", "417", "429",    "431",       "500",    "501",  "503",
     "504", "505", "OK",  "ERR", "NOAUTH", "WRONGPASS", "NOPERM", "BUSY", "other"};
-// The number of a code; that of "other" if it is none of these.
-std::size_t ReplyCodeNumber(std::string_view code) noexcept;
+// The number of a code; that of "other", the last, if it is none of these.
+constexpr std::size_t ReplyCodeNumber(std::string_view code) noexcept {
+  const auto* const found = std::find(kReplyCodes.begin(), kReplyCodes.end() - 1, code);
+  return static_cast<std::size_t>(found - kReplyCodes.begin());
+}
 inline constexpr std::size_t kReplyOk = 0;        // 200
 inline constexpr std::size_t kReplyLimited = 13;  // 429
 inline constexpr std::size_t kReplyRespOk = 20;   // OK

@@ -26,6 +26,7 @@ Worker::Worker(Engine& engine, Clock& clock, Gate& gate, const ServiceState& sta
 Worker::~Worker() {
   loop_.Stop();
   if (thread_.joinable()) thread_.join();
+  mailbox_->Close();
   connections_.clear();
   doorways_.clear();
 }

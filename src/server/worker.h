@@ -53,6 +53,7 @@ class Worker final : public ConnectionKeeper {
 
   void Remove(std::uint64_t id) noexcept override;
   Connection* Find(std::uint64_t id) noexcept override;
+  std::shared_ptr<Mailbox> mailbox() noexcept override { return mailbox_; }
 
  private:
   struct Doorway {
@@ -72,6 +73,7 @@ class Worker final : public ConnectionKeeper {
 
   Gate& gate_;
   EpollLoop loop_;
+  std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>(loop_);
   Desk desk_;
   std::vector<std::unique_ptr<Doorway>> doorways_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Connection>> connections_;

@@ -72,7 +72,8 @@ struct Group {
   Duration ttl = std::chrono::seconds(60);  // kReserve: after this the charge simply stays.
   // In for kCommit and kCancel. Out for kReserve, and for kDecide if leases were taken.
   ReservationId reservation = ReservationId::kNone;
-  std::int64_t cost = 0;  // kCommit.
+  std::int64_t cost = 0;    // kCommit.
+  bool keeps_cost = false;  // kCommit: it cost what was reserved; `cost` does not count.
 
   // Out: whether all enforced charges passed, and the one decision that speaks for all.
   Decision decision{};

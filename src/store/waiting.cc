@@ -49,6 +49,11 @@ std::size_t Waiting::size() const {
   return waiters_.size();
 }
 
+void Waiting::SetCapacity(std::size_t capacity) {
+  const std::scoped_lock lock(mutex_);
+  capacity_ = capacity;
+}
+
 bool Waiting::IsFull() const {
   const std::scoped_lock lock(mutex_);
   return stopping_ || waiters_.size() >= capacity_;
@@ -110,7 +115,8 @@ void Waiting::Schedule(std::uint64_t id, Entry& entry, SteadyTime due) {
 void Waiting::ScheduleFirst(const Line& line, SteadyTime due) {
   const std::uint64_t first = line.ids.front();
   if (first == attempting_) nudged_ = true;
-  Schedule(first, waiters_.at(first), due);
+  Entry& entry = waiters_.at(first);
+  if (entry.due > due) Schedule(first, entry, due);
 }
 
 void Waiting::LeaveLine(Entry& entry, SteadyTime now) {

@@ -49,7 +49,7 @@ RequestBodyReader::Form FormOf(HttpEndpoint endpoint) noexcept {
       return {.allowed = kLimitFields,
               .required = SetOf(BodyField::kKey) | SetOf(BodyField::kLimit)};
     case HttpEndpoint::kCommit:
-      return {.allowed = kCommitFields, .required = kCommitFields};
+      return {.allowed = kCommitFields, .required = kSettleFields};
     case HttpEndpoint::kCancel:
     case HttpEndpoint::kRelease:
       return {.allowed = kSettleFields, .required = kSettleFields};
@@ -115,6 +115,11 @@ EndpointReply HttpEndpoints::Decide(const Call& call) {
   Answer answer;
   switch (call.endpoint) {
     case HttpEndpoint::kReserve: {
+      if (ask.cost == 0) {
+        return Refuse(
+            {ErrorCode::kInvalidArgument, "cost: there is nothing to reserve; write at least 1"},
+            call.form);
+      }
       answer = engine.Reserve(request, ask, bench_.body.ttl);
       const int status = bench_.writer.Decide(
           out_, {.decision = answer.decision, .message = answer.message, .now = now_},
@@ -181,8 +186,11 @@ EndpointReply HttpEndpoints::Settle(const Call& call) {
   if (const auto error = ReadBody(call, FormOf(call.endpoint))) return Refuse(*error, call.form);
   const RequestBody& body = bench_.body;
   const bool commits = call.endpoint == HttpEndpoint::kCommit;
-  const Result<Decision> settled = commits ? desk_.engine.Commit(body.reservation, body.cost)
-                                           : desk_.engine.Cancel(body.reservation);
+  const bool says_cost = (body.seen & SetOf(BodyField::kCost)) != 0;
+  const Result<Decision> settled = commits && says_cost
+                                       ? desk_.engine.Commit(body.reservation, body.cost)
+                                   : commits ? desk_.engine.Commit(body.reservation)
+                                             : desk_.engine.Cancel(body.reservation);
   if (!settled) return Refuse(settled.error(), call.form);
   bench_.writer.Tell(out_, {.decision = *settled, .now = now_}, call.form);
   return {.decided = 1};

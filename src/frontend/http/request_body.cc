@@ -9,6 +9,7 @@
 
 #include <weir/limit.h>
 
+#include "frontend/decision_fields.h"
 #include "limit/limit_words.h"
 #include "policy/spec_reader.h"
 
@@ -91,16 +92,6 @@ std::vector<NamedValue>* PairsOf(RequestBody& body, BodyField field) noexcept {
     default:
       return nullptr;
   }
-}
-
-std::optional<ReservationId> ParseReservation(std::string_view text) noexcept {
-  constexpr std::size_t kDigits = 16;
-  constexpr int kBase = 16;
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, kBase);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  if (text.size() != kDigits || !whole || number == 0) return std::nullopt;
-  return ReservationId{number};
 }
 
 }  // namespace
@@ -396,7 +387,7 @@ class RequestBodyReader::Parser {
   static constexpr std::int64_t kMostWaitMs =
       std::chrono::duration_cast<std::chrono::milliseconds>(kMaxWait).count();
   static constexpr std::int64_t kMostTtlMs =
-      std::chrono::duration_cast<std::chrono::milliseconds>(kMaxPeriod).count();
+      std::chrono::duration_cast<std::chrono::milliseconds>(kMostReservationTtl).count();
 
   ondemand::parser parser_;
   ondemand::document document_;

@@ -6,6 +6,7 @@
 
 #include <weir/limit.h>
 
+#include "frontend/decision_fields.h"
 #include "limit/limit_words.h"
 #include "policy/attribute.h"
 
@@ -99,7 +100,7 @@ class CheckReader {
       return TakeLength(kWait, name, value, 0, kMaxWait, check_.wait);
     }
     if (name == "@ttl_ms" && options_.ttl) {
-      return TakeLength(kTtl, name, value, 1, kMaxPeriod, check_.ttl);
+      return TakeLength(kTtl, name, value, 1, kMostReservationTtl, check_.ttl);
     }
     std::string allowed;
     if (options_.cost) allowed += " @cost";

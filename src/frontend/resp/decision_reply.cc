@@ -8,8 +8,6 @@ namespace {
 // All but the name of the rule: the names of the fields, at most eleven numbers and three words.
 constexpr std::size_t kMostBytesButRule = 640;
 
-constexpr std::size_t kReservationDigits = 16;
-
 char* PutBulk(char* at, std::string_view text) noexcept {
   *at++ = '$';
   at = PutText(PutInteger(at, static_cast<std::int64_t>(text.size())), "\r\n");
@@ -69,15 +67,6 @@ void WriteDecision(ByteBuffer& out, Version version, const Decision& decision, W
   at = PutBulk(PutText(at, "$6\r\nsource\r\n"), NameOf(decision.source));
   if (reserved) at = PutReservation(at, decision.reservation);
   out.WroteUpTo(at);
-}
-
-std::optional<ReservationId> ParseReservation(std::string_view text) noexcept {
-  std::uint64_t number = 0;
-  if (text.size() != kReservationDigits) return std::nullopt;
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), number, /*base=*/16);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return ReservationId{number};
 }
 
 }  // namespace weir::resp

@@ -13,12 +13,6 @@
 
 namespace weir::resp {
 
-// The number of a code in kReplyCodes; that of "other", the last, if it is none of them.
-constexpr std::size_t NumberOfReplyCode(std::string_view code) noexcept {
-  const auto* const found = std::find(kReplyCodes.begin(), kReplyCodes.end() - 1, code);
-  return static_cast<std::size_t>(found - kReplyCodes.begin());
-}
-
 class Reply {
  public:
   Reply(ByteBuffer& out, Version version, ListenerMetrics& metrics) noexcept
@@ -34,7 +28,7 @@ class Reply {
   // "-CODE text".
   void Fail(std::string_view code, std::string_view text) {
     failed_ = true;
-    metrics_.requests[NumberOfReplyCode(code)].Add();
+    metrics_.requests[ReplyCodeNumber(code)].Add();
     writer.Error(std::string(code).append(" ").append(text));
   }
   void Fail(const Error& error) { Fail(RowOf(error.code).resp, error.message); }

@@ -1,9 +1,11 @@
 #include "frontend/resp/resp_protocol.h"
 
+#include <array>
 #include <string>
 #include <utility>
 
 #include "base/inline_vector.h"
+#include "frontend/decision_fields.h"
 #include "frontend/resp/check_words.h"
 #include "frontend/resp/command_list.h"
 #include "frontend/resp/command_table.h"
@@ -54,9 +56,10 @@ class RespProtocol final : public Protocol {
  private:
   // What a CL.THROTTLE or THROTTLE asked for. Those of a pipeline are mostly alike but for their
   // keys, so the last one is kept: comparing costs a fifth of reading.
+  using WordSizes = std::array<std::size_t, 4>;  // Of the words behind the key.
   struct Throttle {
     std::string_view sent{};
-    std::size_t first_size = 0;
+    WordSizes sizes{};
     ThrottleStyle style{};
     const Limit* limit = nullptr;
     std::int64_t quantity = 1;
@@ -252,21 +255,22 @@ void RespProtocol::AddLimit(const LimitRequest& request, const LimitShape& shape
 }
 
 void RespProtocol::GatherThrottle(ThrottleStyle style, Words words, Turn& turn) {
-  // The words behind the key as they were sent, with the lengths between them: from the first on
-  // there is one way only to read them.
+  // The words behind the key as they were sent; with their lengths there is one way only to read
+  // them.
   const char* const begin = words[1].data();
   const std::string_view sent(
       begin, static_cast<std::size_t>(words.back().data() + words.back().size() - begin));
   Throttle& throttle = turn.throttle;
-  const bool alike =
-      throttle.sent == sent && throttle.first_size == words[1].size() && throttle.style == style;
+  WordSizes sizes{};
+  for (std::size_t i = 1; i < words.size(); ++i) sizes[i - 1] = words[i].size();
+  const bool alike = throttle.sent == sent && throttle.sizes == sizes && throttle.style == style;
   if (!alike) {
     const Result<Throttle> read = ReadThrottle(style, words);
     if (!read) [[unlikely]]
       return Fail(read.error(), turn);
     throttle = *read;
     throttle.sent = sent;
-    throttle.first_size = words[1].size();
+    throttle.sizes = sizes;
   }
   if (throttle.quantity < 0 && session_.right() < Right::kManage) {
     return Fail(Error{ErrorCode::kForbidden,
@@ -369,6 +373,8 @@ void RespProtocol::DecideOne(CommandId id, Words words, Turn& turn) {
   Reply reply = NewReply();
   if (!read) {
     reply.Fail(read.error());
+  } else if (check.cost == 0 && id == CommandId::kWeirReserve) {
+    reply.Fail("ERR", "\"@cost\": there is nothing to reserve; write at least 1");
   } else if (check.request.rules.empty() && manages) {
     reply.Fail("ERR", "rule: \"*\" is not allowed here; write the name of the rule that is meant");
   } else if (!check.request.rules.empty() && !desk_.engine.HasRule(words[0])) {
@@ -384,23 +390,25 @@ void RespProtocol::DecideOne(CommandId id, Words words, Turn& turn) {
 // id, and what it really cost for those that can say.
 void RespProtocol::Settle(CommandId id, Words words, Turn& turn) {
   Reply reply = NewReply();
-  const std::optional<ReservationId> reservation = resp::ParseReservation(words[0]);
+  const std::optional<ReservationId> reservation = ParseReservation(words[0]);
   if (!reservation) {
     return reply.Fail("ERR", "id: " + Quoted(words[0]) +
                                  " is not allowed; write the 16 hex digits of a reservation");
   }
-  Result<std::int64_t> cost = 1;
+  std::optional<std::int64_t> cost;
   if (words.size() > 1) {
     if (words[1] != "@cost") {
       return reply.Fail("ERR", Quoted(words[1]) + ": no such option; there is @cost");
     }
     if (words.size() == 2) return reply.Fail("ERR", "\"@cost\": its value is missing");
-    cost = resp::ReadCost(words[2]);
-    if (!cost) return reply.Fail(cost.error());
+    const Result<std::int64_t> read = resp::ReadCost(words[2]);
+    if (!read) return reply.Fail(read.error());
+    cost = *read;
   }
-  const Result<Decision> decision = id == CommandId::kWeirCommit
-                                        ? desk_.engine.Commit(*reservation, *cost)
-                                        : desk_.engine.Cancel(*reservation);
+  Engine& engine = desk_.engine;
+  const Result<Decision> decision = id != CommandId::kWeirCommit ? engine.Cancel(*reservation)
+                                    : cost ? engine.Commit(*reservation, *cost)
+                                           : engine.Commit(*reservation);
   if (!decision) return reply.Fail(decision.error());
   ++turn.progress.decided;
   WriteDecision(reply.out(), session_.version(), *decision, turn.now.wall);

@@ -34,7 +34,7 @@ rules:
 )";
 
 std::size_t CountOf(const RespUnderTest& resp, std::string_view code) {
-  return resp.exchange.metrics.requests[resp::NumberOfReplyCode(code)].Value();
+  return resp.exchange.metrics.requests[ReplyCodeNumber(code)].Value();
 }
 
 std::size_t Refused(const RespUnderTest& resp, Refusal why) {

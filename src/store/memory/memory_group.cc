@@ -374,7 +374,7 @@ void MemoryStore::SettleGroup(Group& group, Now now) noexcept {
     const LimitInForce* in_force = InForce(reserved, group.in_force);
     const Limit& limit = in_force != nullptr ? *in_force->limit : *reserved.limit;
     if (limit.predecessor() != nullptr) CarryOver(limit, reserved.hash, now, at);
-    const bool keeps = commits && reserved.keeps_cost;
+    const bool keeps = commits && (reserved.keeps_cost || group.keeps_cost);
     const std::int64_t its_cost = keeps ? reserved.cost / reserved.times : cost;
     Decision decision =
         Take(limit, reserved.hash, SettlementOf(reserved, limit, its_cost), at).decision;
