@@ -80,6 +80,9 @@ run_ctest() { # PRESET [CTEST ARGUMENT...]
 
 packages() { tools/setup.sh tools/packages.txt; }
 
+# Redis clients of several languages, for the end-to-end tests.
+clients() { tests/e2e/setup.sh; }
+
 format() {
   # Untracked files too: a format error is cheapest before the commit.
   git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cc' |
@@ -155,6 +158,7 @@ tidy() {
 coverage() { tools/coverage.py build/asan; }
 
 stage "packages" packages
+stage "clients" clients
 stage "format" format
 stage "release: build, tests" release
 stage "install" install_test

@@ -143,6 +143,8 @@ class Engine {
   // Stops waiting; `done` is not called any more. What was booked ahead goes back if nobody has
   // booked behind it. False if the wait is over already.
   bool CancelWait(WaitId id);
+  // As EngineOptions::max_waiters, for those who come from now on.
+  void SetMaxWaiters(std::size_t most);
 
   // What Check would say; takes nothing, and counts for no ban.
   Answer Peek(const Request& request, const Ask& ask = {}, std::span<RuleDecision> each = {});

@@ -246,6 +246,7 @@ void Engine::State::CheckSomeLimits(std::span<LimitRequest> requests, Now now) n
                                 .limit = request.limit,
                                 .cost = NearestCost(request.cost),
                                 .verb = VerbOf(request.verb)});
+    decisions.emplace_back_unset();
   }
   store.DecideEach(charges.span(), now, decisions.span());
   for (std::size_t i = 0; i < requests.size(); ++i) requests[i].decision = decisions[i];

@@ -87,6 +87,7 @@ struct Engine::State {
     void Refuse(Duration retry_after);
     // There is room, but for those who came before.
     void YieldToOthers();
+    void TakeOff(Duration passed);
     void Tell(const WaitDone& done);
   };
   class PatientCall;

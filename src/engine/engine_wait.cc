@@ -52,8 +52,19 @@ Waiter::Answer Engine::State::PatientCall::Attempt(Now now, Turn turn, Duration 
 void Engine::State::PatientCall::Done(const Decision& decision) {
   // Not what the last attempt said: the engine ends.
   if (decision.reason != attempted_.answer.decision.reason) attempted_ = {};
+  // It was booked some time ago, and what was to be waited for has passed since.
+  const Duration held = decision.allowed ? attempted_.answer.decision.delay : Duration(0);
   attempted_.answer.decision = decision;
+  attempted_.TakeOff(held);
   attempted_.Tell(done_);
+}
+
+void Engine::State::Attempted::TakeOff(Duration passed) {
+  const auto take_off = [&](Decision& decision) {
+    decision.reset_after = std::max(decision.reset_after - passed, Duration(0));
+  };
+  take_off(answer.decision);
+  for (RuleDecision& rule : each) take_off(rule.decision);
 }
 
 void Engine::State::Attempted::Tell(const WaitDone& done) {
@@ -216,5 +227,7 @@ WaitId Engine::CheckThen(const Request& request, const Ask& ask, Duration patien
 }
 
 bool Engine::CancelWait(WaitId id) { return state_->waiting.Cancel(id); }
+
+void Engine::SetMaxWaiters(std::size_t most) { state_->waiting.SetCapacity(most); }
 
 }  // namespace weir

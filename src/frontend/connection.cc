@@ -74,6 +74,10 @@ void Connection::OnRead(std::size_t count) noexcept {
   if (TakeUpInput()) GoOn();
 }
 
+void Connection::OnHangUp() noexcept {
+  if (IsWaiting()) Gone();
+}
+
 void Connection::OnWritable() noexcept {
   awaiting_writable_ = false;
   GoOn();

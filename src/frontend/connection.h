@@ -63,6 +63,7 @@ class Connection final : public StreamHandler, public Exchange {
 
   // --- What happens to the stream. ---
   void OnRead(std::size_t count) noexcept override;
+  void OnHangUp() noexcept override;
   void OnWritable() noexcept override;
   void OnBroken() noexcept override;
 

@@ -297,6 +297,15 @@ TEST_F(ConnectionTest, GivesItsPlacesUpWhenItsPeerHangsUpWhileWaiting) {
   loop_.Turn();  // The first answer finds nobody.
 }
 
+TEST_F(ConnectionTest, NoticesAHangUpWhileItIsNotRead) {
+  far_.Send("wait 1000\nwait 1000\nwait 1000\nwait 1000\nlast\n");
+  EXPECT_TRUE(far_.room.empty());
+  EXPECT_EQ(engine_.Stats().store.waiters, 2U);
+  far_.FinishSending();
+  EXPECT_TRUE(far_.closed);
+  EXPECT_EQ(engine_.Stats().store.waiters, 0U);
+}
+
 TEST_F(ConnectionTest, EndsWhenAllConnectionsTogetherHoldTooMuch) {
   EXPECT_FALSE(gate_.AddBuffered(1 << 20));
   far_.Send(std::string(100'000, 'x'));

@@ -25,7 +25,11 @@ class Peer final : public StreamHandler {
   void OnRead(std::size_t count) noexcept override {
     if (count == 0) ended = true;
     text.append(room_.data(), count);
-    if (!ended) stream->Read(room_);
+    if (!ended && reads_on) stream->Read(room_);
+    if (on_change_) on_change_(*this);
+  }
+  void OnHangUp() noexcept override {
+    hung_up = true;
     if (on_change_) on_change_(*this);
   }
   void OnWritable() noexcept override {
@@ -41,6 +45,8 @@ class Peer final : public StreamHandler {
   std::string text;
   bool ended = false;
   bool writable = false;
+  bool hung_up = false;
+  bool reads_on = true;
 
  private:
   std::function<void(Peer&)> on_change_;
@@ -88,6 +94,24 @@ TEST(EpollLoop, TellsOfTheEndOfAStream) {
   });
   loop.Run();
   EXPECT_EQ(server.text, "last words");
+}
+
+TEST(EpollLoop, TellsOfAHangUpWhileNothingIsRead) {
+  EpollLoop loop(SystemClock::Shared());
+  Peer server([&](Peer& self) {
+    if (self.hung_up) loop.Stop();
+  });
+  server.reads_on = false;
+  ListeningSocket socket = OnLoopback();
+  const Endpoint endpoint = socket.endpoint();
+  const auto acceptor =
+      loop.Accept(std::move(socket), [&](std::unique_ptr<Stream> s) { server.Take(std::move(s)); });
+  std::unique_ptr<Stream> stream = loop.Connect(endpoint, [&](const Result<void>&) {
+    std::ignore = stream->Write(std::string(200, 'x'));
+    stream->FinishWriting();
+  });
+  loop.Run();
+  EXPECT_EQ(server.text.size(), 64U) << "only what was asked for";
 }
 
 TEST(EpollLoop, SaysWhenMoreCanBeWritten) {

@@ -98,7 +98,7 @@ void EpollStream::Want(std::uint32_t events) noexcept {
 
 void EpollStream::Read(std::span<char> room) noexcept {
   room_ = room;
-  Want(wanted_ | kReadable);
+  Want((wanted_ | kReadable) & ~kHangUp);
 }
 
 std::optional<std::size_t> EpollStream::Write(std::string_view bytes) noexcept {
@@ -124,11 +124,15 @@ void EpollStream::OnEvents(std::uint32_t events) noexcept {
     Want(wanted_ & ~kWritable);
     return handler_->OnWritable();
   }
-  if ((events & (kReadable | kEnd)) == 0) return;
+  if ((events & (kReadable | kHangUp | kEnd)) == 0) return;
   if (!room_.empty()) return ReadNow();
   // Nobody wants to read now; that the peer has gone is told all the same, and would be for ever.
   if ((events & kEnd) != 0) return handler_->OnBroken();
-  Want(wanted_ & ~kReadable);
+  if ((events & kHangUp) != 0) {
+    Want(wanted_ & ~(kReadable | kHangUp));
+    return handler_->OnHangUp();
+  }
+  Want((wanted_ & ~kReadable) | kHangUp);
 }
 
 void EpollStream::ReadNow() noexcept {

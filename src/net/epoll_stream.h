@@ -34,6 +34,7 @@ class EpollStream final : public Stream, private Watcher {
  private:
   static constexpr std::uint32_t kReadable = EPOLLIN;
   static constexpr std::uint32_t kWritable = EPOLLOUT;
+  static constexpr std::uint32_t kHangUp = EPOLLRDHUP;
 
   void OnEvents(std::uint32_t events) noexcept override;
   void ReadNow() noexcept;

@@ -22,6 +22,8 @@ class StreamHandler {
  public:
   // So many bytes were read into the room given to Stream::Read; none: the peer will send no more.
   virtual void OnRead(std::size_t count) noexcept = 0;
+  // The same while nothing is being read: the peer will send no more than it has sent.
+  virtual void OnHangUp() noexcept = 0;
   // What Stream::AwaitWritable asked for.
   virtual void OnWritable() noexcept = 0;
   // The connection is lost; nothing else will be told.

@@ -96,7 +96,7 @@ struct FarEnd {
     unread = text.size();
   }
   void FinishSending() {
-    room = {};
+    if (std::exchange(room, {}).empty()) return handler->OnHangUp();
     handler->OnRead(0);
   }
   // Takes that much more.

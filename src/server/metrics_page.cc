@@ -115,8 +115,9 @@ void AddEngine(const MetricsSnapshot& snapshot, Page& page) {
              MetricType::Counter);
   page.Add(Number(store.evicted_live), {{"kind", "live"}});
   page.Add(Number(store.evicted_denied), {{"kind", "denied"}});
-  page.AddOne("weir_reservations", "Reservations and leases that are open.", MetricType::Gauge,
-              Number(store.reservations));
+  page.AddOne("weir_reservations",
+              "Reservations and leases held: open, or expired and not cleared yet.",
+              MetricType::Gauge, Number(store.reservations));
   page.AddOne("weir_waiters", "Requests that wait for their turn.", MetricType::Gauge,
               Number(store.waiters));
   page.AddOne("weir_buffered_bytes", "Bytes held for all connections.", MetricType::Gauge,

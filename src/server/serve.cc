@@ -73,7 +73,13 @@ int RunServe(const ServeOptions& options, const Console& console) {
   const auto on_event = [&](const ReloadEvent& event) {
     log.Write(LevelOf(event.outcome), event.ToString());
     const bool applied = event.outcome == ReloadEvent::Outcome::kApplied;
-    if (applied) (*service)->Apply(engine->policy().spec());
+    if (applied) {
+      const PolicySpec changed = engine->policy().spec();
+      (*service)->Apply(changed);
+      if (changed.listen != spec.listen || changed.manage != spec.manage) {
+        log.Warn("listen and manage are those of the start; restart to change them");
+      }
+    }
     if (event.outcome != ReloadEvent::Outcome::kUnchanged) (*service)->CountReload(applied);
   };
   const auto watcher = PolicyWatcher::Start(*engine, options.policy_file,

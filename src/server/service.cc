@@ -80,6 +80,9 @@ Result<std::unique_ptr<Service>> Service::Start(Engine& engine, const PolicySpec
     const Result<void> opened = service->Open(protocol, listener, spec.manage);
     if (!opened) return std::unexpected(opened.error());
   }
+  if (!spec.memory.snapshot.empty()) {
+    service->warnings_.push_back("memory: snapshot comes in a later version; nothing is kept");
+  }
   for (const auto& worker : service->workers_) worker->Start();
   service->readiness_.store(Readiness::kReady, std::memory_order_relaxed);
   return service;
@@ -107,6 +110,12 @@ Result<void> Service::Open(const std::string& protocol, const ListenerSpec& list
   if (!socket->is_loopback() && access.token.empty()) {
     warnings_.push_back(address + ": everybody who reaches it may use it; set a token");
   }
+  if (manage == ManageRight::kOpen && !access.manage_open) {
+    warnings_.push_back(address + ": manage: open is for loopback and unix sockets only");
+  }
+  if (!access.token.empty() && access.token == access.manage_token) {
+    warnings_.push_back(address + ": token and manage_token are the same; whoever has one manages");
+  }
   if (!access.token.empty() && access.token.size() < kShortToken) {
     warnings_.push_back(address + ": the token is short; 16 characters and more are hard to guess");
   }
@@ -122,6 +131,7 @@ Result<void> Service::Open(const std::string& protocol, const ListenerSpec& list
 
 void Service::Apply(const PolicySpec& spec) {
   gate_.SetLimits(spec.limits);
+  engine_.SetMaxWaiters(static_cast<std::size_t>(spec.limits.waiters));
   const auto settings = Settings::Of(spec);
   for (const auto& worker : workers_) worker->Apply(settings);
 }

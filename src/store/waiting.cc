@@ -49,6 +49,11 @@ std::size_t Waiting::size() const {
   return waiters_.size();
 }
 
+void Waiting::SetCapacity(std::size_t capacity) {
+  const std::scoped_lock lock(mutex_);
+  capacity_ = capacity;
+}
+
 bool Waiting::IsFull() const {
   const std::scoped_lock lock(mutex_);
   return stopping_ || waiters_.size() >= capacity_;

@@ -66,6 +66,8 @@ class Waiting {
 
   // True if somebody waits in the line of these keys.
   bool HasLine(std::span<const std::uint64_t> keys) const;
+  // How many may wait from now on; those who do stay.
+  void SetCapacity(std::size_t capacity);
   // True if nobody may be added now.
   bool IsFull() const;
   // True on the thread that serves waits. Were it to wait for one of them, that would be for ever.
@@ -121,7 +123,7 @@ class Waiting {
   std::unique_ptr<Waiter> Remove(std::uint64_t id, SteadyTime now);
 
   Clock& clock_;
-  const std::size_t capacity_;
+  std::size_t capacity_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::uint64_t last_id_ = 0;

@@ -499,9 +499,11 @@ class OpenFiles(unittest.TestCase):
             self.assertFalse([line for line in service.log if "files may be open" in line])
 
     def test_that_run_out_keep_others_waiting_and_nothing_else(self):
-        with self.start(128, 128) as service:
+        if daemon.instrumented:
+            self.skipTest("sanitizers need files of their own to tell good memory from bad")
+        with self.start(128, 128) as service, contextlib.ExitStack() as stack:
             service.wait_for("only 128 files may be open")
-            many = [connect(service.resp) for _ in range(200)]
+            many = [stack.enter_context(connect(service.resp)) for _ in range(200)]
             poll = select.poll()
             for one in many:
                 one.sendall(resp_wire.command("PING"))

@@ -1,7 +1,11 @@
+// threads
 // That the short way of groups says and leaves behind what the long way does: two stores are given
 // the same groups, one of them with receipts, which only the long way writes.
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -109,6 +113,46 @@ RC_GTEST_PROP(ShortWay, SaysWhatTheLongWaySays, ()) {
     const Duration pause = milliseconds(*rc::gen::inRange(0, 1'500));
     both.Advance(*rc::gen::weightedElement<Duration>({{3, Duration(0)}, {3, pause}, {1, -pause}}));
   }
+}
+
+// Windows and buckets in different orders, and some keys by themselves.
+TEST(ShortWayOfManyThreads, CountsEveryGroupOnAllOfItsKeysOrOnNone) {
+  constexpr int kThreads = 4;
+  constexpr int kEach = 3'000;
+  constexpr std::int64_t kBucketBurst = 9'000;
+  constexpr std::int64_t kWindowLimit = 5'000;
+  StoreUnderTest under_test;
+  const Limit bucket = LimitOf("9000/day");
+  const Limit window = LimitOf("5000/day", {.algorithm = Algorithm::kFixedWindow});
+  const std::array<Charge, 4> keys = {
+      under_test.ChargeFor("one", window), under_test.ChargeFor("two", bucket),
+      under_test.ChargeFor("three", window), under_test.ChargeFor("four", bucket)};
+  std::array<std::atomic<std::int64_t>, 4> admitted{};
+  const Now now = under_test.clock.Read();
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        std::array<std::size_t, 4> order = {0, 1, 2, 3};
+        std::ranges::rotate(order, order.begin() + static_cast<std::ptrdiff_t>(t));
+        for (std::size_t i = 0; i < kEach; ++i) {
+          const std::size_t size = 1 + (i + t) % order.size();
+          std::vector<Charge> charges;
+          for (std::size_t k = 0; k < size; ++k) charges.push_back(keys[order[k]]);
+          std::vector<Decision> decisions(size);
+          Group group{.charges = charges, .decisions = decisions};
+          under_test.store.Decide(group, now);
+          if (!group.decision.allowed) continue;
+          for (std::size_t k = 0; k < size; ++k) ++admitted[order[k]];
+        }
+      });
+    }
+  }
+  EXPECT_EQ(under_test.Remaining("one", window), kWindowLimit - admitted[0]);
+  EXPECT_EQ(under_test.Remaining("two", bucket), kBucketBurst - admitted[1]);
+  EXPECT_EQ(under_test.Remaining("three", window), kWindowLimit - admitted[2]);
+  EXPECT_EQ(under_test.Remaining("four", bucket), kBucketBurst - admitted[3]);
+  EXPECT_EQ(std::max(admitted[0].load(), admitted[2].load()), kWindowLimit);
 }
 
 }  // namespace
