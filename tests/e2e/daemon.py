@@ -46,7 +46,8 @@ def main():
         sys.exit(2)
     source, program = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
     with open(program, "rb") as file:
-        instrumented = b"__asan_init" in file.read()
+        text = file.read()
+        instrumented = b"__asan_init" in text or b"__tsan_init" in text
     unittest.main(module="__main__", argv=[sys.argv[0], *sys.argv[3:]])
 
 

@@ -161,6 +161,7 @@ class Metrics(unittest.TestCase):
         self.assertTrue(0 < took < 10, took)
 
     def test_connections_and_those_who_wait(self):
+        self.check()  # So it has been let in.
         self.assertEqual(self.read().value("weir_connections", listener="http"), 2)
         clients = [resp_wire.Client(self.daemon.resp) for _ in range(7)]
         for client in clients:
