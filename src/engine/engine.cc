@@ -240,7 +240,6 @@ void Engine::State::CheckSomeLimits(std::span<LimitRequest> requests, Now now) n
   InlineVector<Charge, kMostLimitsAtOnce> charges;
   InlineVector<Decision, kMostLimitsAtOnce> decisions;
   for (const LimitRequest& request : requests) {
-    decisions.emplace_back();
     charges.emplace_back(Charge{.key = request.key,
                                 .hash = store.Hash(request.key) ^ limits_scope,
                                 .limit = request.limit,

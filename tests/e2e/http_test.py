@@ -119,7 +119,7 @@ class Check(OnOneConnection):
             "retry_after": 0, "retry_after_ms": 0, "reset_after": 20, "reset_after_ms": 20_000,
             "delay_ms": 0, "reason": "ok", "source": "memory"})
         self.assertEqual([name for name, _ in response.headers],
-                         ["Content-Type", "X-RateLimit-Limit", "X-RateLimit-Remaining",
+                         ["Date", "Content-Type", "X-RateLimit-Limit", "X-RateLimit-Remaining",
                           "X-RateLimit-Reset", "RateLimit-Policy", "RateLimit", "Content-Length"])
         self.assertEqual(response.header("Content-Type"), "application/json")
         self.assertEqual(response.header("X-RateLimit-Limit"), "3")
@@ -204,7 +204,7 @@ class Check(OnOneConnection):
             self.assertEqual(response.status, 200)
             self.assertEqual((response.json()["reason"], response.json()["rule"]), (reason, None))
             self.assertEqual([name for name, _ in response.headers],
-                             ["Content-Type", "Content-Length"])
+                             ["Date", "Content-Type", "Content-Length"])
 
     def test_a_ban(self):
         org = somebody()
