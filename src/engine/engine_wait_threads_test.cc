@@ -66,14 +66,14 @@ TEST(EngineWaitThreads, LoseNobodyAndNoPlace) {
   std::vector<std::atomic<int>> answered(kThreads * kEach);
   std::atomic<int> ended{0};
   std::atomic<bool> stop{false};
-  std::vector<std::jthread> helpers;
-  helpers.emplace_back([&] {
+  std::vector<std::jthread> disturbers;
+  disturbers.emplace_back([&] {
     for (std::size_t i = 1; !stop; ++i) {
       engine.Apply(PolicyOf(kPolicies[i % kPolicies.size()]));
       std::this_thread::yield();
     }
   });
-  helpers.emplace_back([&] {
+  disturbers.emplace_back([&] {
     while (!stop) {
       const ReservationId place = given.Take();
       if (place != ReservationId::kNone) {
@@ -107,7 +107,7 @@ TEST(EngineWaitThreads, LoseNobodyAndNoPlace) {
   }
   while (ended < kThreads * kEach) std::this_thread::yield();
   stop = true;
-  helpers.clear();
+  disturbers.clear();
   int cancelled = 0;
   for (const std::atomic<int>& times : answered) {
     EXPECT_TRUE(times == 1 || times == -1) << times;
