@@ -50,47 +50,50 @@ bool Call::Meet(std::uint32_t number, Verb verb, std::int64_t cost) noexcept {
   const CompiledRule& rule = policy.rules[number];
   if (!IsAskedFor(rule)) return true;
   if (charges_.size() == kMaxGroupCharges) return false;
+  const CompiledMatch& match = policy.MatchOf(number);
   const std::size_t keys_before = keys_.size();
-  const WrittenKey& key = KeyOf(rule, policy.MatchOf(number));
+  const std::size_t key_number = KeyOf(rule, match);
+  Key& key = keys_[key_number];
   if (!key.complete && rule.unidentified == Unidentified::kSkipRule) {
     // There is room for as many keys as charges, so one that leads to none must not stay.
-    if (keys_.size() > keys_before) {
-      texts_used_ -= key.subject.size();
-      keys_.pop_back();
-    }
+    if (keys_.size() > keys_before) keys_.pop_back();
     return true;
   }
   const RuleInForce& in_force = version_.rules[number];
   const bool refused = !key.complete && rule.unidentified == Unidentified::kDeny;
   const std::uint32_t its_tier = rule.tiers.empty() ? 0 : tier_.number;
-  const auto chosen = policy.ChooseLimit(rule, key.subject, its_tier);
+  const std::string_view subject = rule.NeedsSubject() ? SubjectOf(key, match) : "";
+  const auto chosen = policy.ChooseLimit(rule, subject, its_tier);
   Add({.rule = in_force.name,
-       .key = key.subject,
        .hash = key.hash ^ in_force.scope,
        .limit = refused ? &RefuseAll() : &in_force.limits[chosen.number],
        .cost = rule.CostOf(facts_, cost),
        .verb = verb,
-       .shadow = !rule.EnforcedFor(key.subject),
+       .shadow = !rule.EnforcedFor(subject),
        .keeps_cost = rule.HasOwnCost()});
-  met_.emplace_back(Met{.rule = number, .key = key.hash, .bans = rule.block.has_value()});
+  met_.emplace_back(Met{.rule = number,
+                        .key = static_cast<std::uint8_t>(key_number),
+                        .bans = rule.block.has_value()});
   some_ban_ |= rule.block.has_value();
   return true;
 }
 
-const Call::WrittenKey& Call::KeyOf(const CompiledRule& rule, const CompiledMatch& match) noexcept {
-  for (const WrittenKey& written : keys_) {
-    if (written.plan == rule.key) return written;
+std::size_t Call::KeyOf(const CompiledRule& rule, const CompiledMatch& match) noexcept {
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    if (keys_[i].plan == rule.key) return i;
   }
-  WrittenKey& key = keys_.emplace_back();
+  const auto [hash, complete] = version_.compiled().keys[rule.key].Hash(facts_, match, hasher_);
+  keys_.emplace_back(Key{.plan = rule.key, .complete = complete, .hash = hash});
+  return keys_.size() - 1;
+}
+
+std::string_view Call::WriteSubject(Key& key, const CompiledMatch& match) noexcept {
   const std::span<char> free = std::span<char>(texts_).subspan(texts_used_);
   SubjectWriter writer(free.first<SubjectWriter::kBufferBytes>());
-  key.plan = rule.key;
-  key.complete =
-      version_.compiled().keys[rule.key].Write(facts_, match, *version_.compiled().hash, writer);
+  version_.compiled().keys[key.plan].Write(facts_, match, *version_.compiled().hash, writer);
   key.subject = writer.Finish();
-  key.hash = store_.Hash(key.subject);
   texts_used_ += key.subject.size();
-  return key;
+  return key.subject;
 }
 
 bool Call::AddBans(Verb verb) noexcept {
@@ -102,10 +105,10 @@ bool Call::AddBans(Verb verb) noexcept {
     if (!met.bans || (charges_[i].shadow && !everything)) continue;
     const BlockPlan& block = *version_.compiled().rules[met.rule].block;
     const RuleInForce& rule = version_.rules[met.rule];
+    const std::uint64_t key = keys_[met.key].hash;
     if (charges_.size() + (everything ? 3 : 1) > kMaxGroupCharges) return false;
     Charge charge{.rule = rule.name,
-                  .key = charges_[i].key,
-                  .hash = met.key ^ rule.ban_scope,
+                  .hash = key ^ rule.ban_scope,
                   .limit = &block.longest(),
                   .cost = 0,
                   .verb = verb,
@@ -113,11 +116,11 @@ bool Call::AddBans(Verb verb) noexcept {
     met.ban = static_cast<std::uint8_t>(charges_.size());
     Add(charge);
     if (!everything) continue;
-    charge.hash = met.key ^ rule.denials_scope;
+    charge.hash = key ^ rule.denials_scope;
     charge.limit = &block.denials;
     Add(charge);
     if (!block.steps) continue;
-    charge.hash = met.key ^ rule.steps_scope;
+    charge.hash = key ^ rule.steps_scope;
     charge.limit = &*block.steps;
     Add(charge);
   }

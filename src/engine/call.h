@@ -10,6 +10,7 @@
 
 #include <weir/engine.h>
 
+#include "base/hash.h"
 #include "base/inline_vector.h"
 #include "engine/policy_version.h"
 #include "limit/limit_check.h"
@@ -23,9 +24,9 @@ namespace weir {
 class Call {
  public:
   // Everything must stay as long as this.
-  Call(const PolicyVersion& version, const Store& store, const Request& request) noexcept
+  Call(const PolicyVersion& version, const KeyHasher& hasher, const Request& request) noexcept
       : version_(version),
-        store_(store),
+        hasher_(hasher),
         tier_(version.compiled().TierOf(request.tier)),
         stated_tier_(request.tier),
         request_(NeedsDefaultTier() ? Changed(request) : request),
@@ -82,17 +83,22 @@ class Call {
       if (!met.bans || !denied || IsBanned(met) || charges_[i].shadow || charges_[i].cost == 0) {
         continue;
       }
-      const Duration length = count(Denial{.rule = met.rule, .key = met.key});
+      const Duration length = count(Denial{.rule = met.rule, .key = keys_[met.key].hash});
       if (length > Duration(0)) DenyFor(i, length);
     }
   }
 
-  // `sink` is void(const RuleInForce&, const Charge&, const Decision&).
+  // `sink` is void(std::size_t number, const RuleInForce&, const Charge&, const Decision&).
   template <typename Sink>
   void ForEachRule(Sink&& sink) const noexcept {
     for (std::size_t i = 0; i < met_.size(); ++i) {
-      sink(version_.rules[met_[i].rule], charges_[i], decisions_[i]);
+      sink(i, version_.rules[met_[i].rule], charges_[i], decisions_[i]);
     }
+  }
+  // Whom the rule of this number counts, as text. Stays as long as this.
+  std::string_view SubjectOf(std::size_t number) noexcept {
+    const Met& met = met_[number];
+    return SubjectOf(keys_[met.key], version_.compiled().MatchOf(met.rule));
   }
   // Of one that was denied: whether time or others may still let it through.
   bool MayPassLater() const noexcept;
@@ -118,16 +124,16 @@ class Call {
   // A rule that matches. Its charge has the same number.
   struct Met {
     std::uint32_t rule;
-    std::uint64_t key;
+    std::uint8_t key;  // The number of its key.
     bool bans;
     std::uint8_t ban = kNoBan;  // The number of the charge that asks for a ban.
   };
-  // A key that was written already: rules often share one.
-  struct WrittenKey {
+  // Rules often share one.
+  struct Key {
     std::uint32_t plan;
     bool complete;
     std::uint64_t hash;
-    std::string_view subject;
+    std::string_view subject{};  // Empty until somebody wants it: most requests do without.
   };
   // Where their texts are, side by side; the last one may need more room while it is written.
   using Texts =
@@ -141,7 +147,12 @@ class Call {
   const Request& Changed(const Request& request) noexcept {
     return changed_.emplace(version_.compiled().WithTierThatCounts(request));
   }
-  const WrittenKey& KeyOf(const CompiledRule& rule, const CompiledMatch& match) noexcept;
+  // The number of the key.
+  std::size_t KeyOf(const CompiledRule& rule, const CompiledMatch& match) noexcept;
+  std::string_view SubjectOf(Key& key, const CompiledMatch& match) noexcept {
+    return key.subject.empty() ? WriteSubject(key, match) : key.subject;
+  }
+  std::string_view WriteSubject(Key& key, const CompiledMatch& match) noexcept;
   bool IsAskedFor(const CompiledRule& rule) const noexcept {
     return request_.rules.empty() || IsNamed(rule);
   }
@@ -161,7 +172,7 @@ class Call {
   }
 
   const PolicyVersion& version_;
-  const Store& store_;
+  const KeyHasher& hasher_;
   const CompiledPolicy::Tier tier_;
   const std::string_view stated_tier_;
   std::optional<Request> changed_;
@@ -170,7 +181,7 @@ class Call {
   std::int64_t cost_ = 0;  // As it was stated.
   bool some_ban_ = false;  // Whether one of the rules met does.
   InlineVector<Met, kMaxGroupCharges> met_;
-  InlineVector<WrittenKey, kMaxGroupCharges> keys_;
+  InlineVector<Key, kMaxGroupCharges> keys_;
   InlineVector<Charge, kMaxGroupCharges> charges_;
   InlineVector<Decision, kMaxGroupCharges> decisions_;
   std::size_t texts_used_ = 0;

@@ -112,16 +112,18 @@ void Engine::State::CountDenials(Call& call, Now now) noexcept {
       [&](const Call::Denial& denial) { return CountDenial(call.version(), denial, store, now); });
 }
 
-void Engine::State::NoteOutcome(const Call& call, Now now) noexcept {
+void Engine::State::NoteOutcome(Call& call, Now now) noexcept {
   const RuleCounters::Cell cell = counters.OfThisThread();
-  call.ForEachRule([&](const RuleInForce& rule, const Charge& charge, const Decision& decision) {
+  call.ForEachRule([&](std::size_t number, const RuleInForce& rule, const Charge& charge,
+                       const Decision& decision) {
     if (decision.allowed) [[likely]] {
       cell.Add(rule.counter_row, RuleCounters::Outcome::kAllowed);
     } else if (charge.shadow) {
       cell.Add(rule.counter_row, RuleCounters::Outcome::kShadowDenied);
     } else {
       cell.Add(rule.counter_row, RuleCounters::Outcome::kDenied);
-      top_denied.Add({.hash = charge.hash, .rule = rule.name, .key = charge.key}, now.steady);
+      top_denied.Add({.hash = charge.hash, .rule = rule.name, .key = call.SubjectOf(number)},
+                     now.steady);
     }
   });
 }
@@ -147,7 +149,7 @@ Answer Engine::State::DoUnder(const PolicyVersion& version, const Request& reque
                               const Deed& deed, std::span<RuleDecision> each) noexcept {
   const Now now = When(ask);
   const std::int64_t cost = NearestCost(ask.cost);
-  Call call(version, store, request);
+  Call call(version, store.hasher(), request);
   const Call::Course course = Prepare(call, deed.verb, cost);
   if (course == Call::Course::kCharges) store.Prefetch(call.group());
   Answer answer;
@@ -216,7 +218,7 @@ void Engine::State::CheckBatch(std::span<BatchRequest> requests, Now now) noexce
   const auto start = [&](std::size_t number) {
     const BatchRequest& item = requests[number];
     auto& [call, course] = started[number % 2];
-    call.emplace(*version, store, item.request);
+    call.emplace(*version, store.hasher(), item.request);
     course = Prepare(*call, Verb::kCheck, NearestCost(item.cost));
     if (course == Call::Course::kCharges) store.Prefetch(call->group());
   };

@@ -42,7 +42,7 @@ struct Engine::State {
   // After a denial: bans, which may change what the rules say.
   void CountDenials(Call& call, Now now) noexcept;
   // The rules' final say on a request that was not merely asked about.
-  void NoteOutcome(const Call& call, Now now) noexcept;
+  void NoteOutcome(Call& call, Now now) noexcept;
   void NoteOutcome(Call::Course course) noexcept;
   Answer DoUnder(const PolicyVersion& version, const Request& request, const Ask& ask,
                  const Deed& deed, std::span<RuleDecision> each) noexcept;

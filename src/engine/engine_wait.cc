@@ -94,7 +94,7 @@ void Engine::State::Attempted::YieldToOthers() {
 
 void Engine::State::Attempt(const Patience& patience, Attempted& attempted) noexcept {
   const auto version = versions.Read();
-  Call call(*version, store, patience.request);
+  Call call(*version, store.hasher(), patience.request);
   const Call::Course course = Prepare(call, Verb::kCheck, patience.cost);
   attempted = {};
   if (course != Call::Course::kCharges) {

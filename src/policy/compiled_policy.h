@@ -15,41 +15,12 @@
 #include "base/hash.h"
 #include "policy/attribute.h"
 #include "policy/facts.h"
+#include "policy/key_plan.h"
 #include "policy/keyed_hash.h"
 #include "policy/matcher.h"
 #include "policy/overrides.h"
-#include "policy/subject.h"
 
 namespace weir {
-
-// How the key of a rule is made from a request.
-class KeyPlan {
- public:
-  struct Source {
-    Attribute attribute;
-    std::string encoded_name;
-    bool hash;
-    int ipv4_prefix;
-    int ipv6_prefix;
-
-    friend bool operator==(const Source&, const Source&) = default;
-  };
-  // The alternatives of each part.
-  explicit KeyPlan(std::vector<std::vector<Source>> parts) : parts_(std::move(parts)) {}
-
-  // Writes the key; false if some part is absent. `match` is the rule's, for path.NAME.
-  bool Write(const Facts& facts, const CompiledMatch& match, const KeyedHash& hash,
-             SubjectWriter& writer) const noexcept;
-
-  const std::vector<std::vector<Source>>& parts() const noexcept { return parts_; }
-  // Whether two rules with this plan may count different keys for the same request.
-  bool DependsOnMatch() const noexcept;
-
-  friend bool operator==(const KeyPlan&, const KeyPlan&) = default;
-
- private:
-  std::vector<std::vector<Source>> parts_;
-};
 
 // What a ban needs: all of it is counted by ordinary limits.
 struct BlockPlan {
@@ -90,6 +61,9 @@ struct CompiledRule {
   }
   // Whether the cost is the rule's own, so that a commit does not change it.
   bool HasOwnCost() const noexcept { return cost.has_value(); }
+  // Whether what it does depends on more of the key than that it is another's. Otherwise the
+  // subject in what follows may be empty.
+  bool NeedsSubject() const noexcept { return overrides != nullptr || share < 1; }
   // Whether the key is among those for which the rule is enforced.
   bool EnforcedFor(std::string_view subject) const noexcept {
     return enforced && (share >= 1 || IsInShare(subject));

@@ -28,7 +28,7 @@ struct Receipt {
 // What is asked of one key under one limit.
 struct Charge {
   std::string_view rule{};       // What the limit is called.
-  std::string_view key{};        // Whom it counts.
+  std::string_view key{};        // Whom it counts; may be left out for a store in memory.
   std::uint64_t hash = 0;        // Of both, under the store's secret: see Store::Hash.
   const Limit* limit = nullptr;  // Stays good until the group is complete.
   std::int64_t cost = 1;         // 0 to kMaxCount.

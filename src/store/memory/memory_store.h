@@ -66,6 +66,8 @@ class MemoryStore final : public Store {
   std::uint64_t Hash(std::string_view key) const noexcept override { return hasher_(key); }
   void Submit(std::span<Group> groups, Now now, Completion& completion) noexcept override;
 
+  const KeyHasher& hasher() const noexcept { return hasher_; }
+
   // One charge by itself, or one group: the same without the ceremony.
   Decision Decide(const Charge& charge, Now now) noexcept;
   void Decide(Group& group, Now now) noexcept;
