@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -110,13 +111,20 @@ class Limit {
   // kept as they are.
   Limit InPlaceOf(const Limit& other) const;
 
+  // These limits count the same keys, each some of the time: what one of them leaves behind is no
+  // damage to another, however much smaller that is.
+  static void ShareKeys(std::span<Limit> limits) noexcept;
+  // This limit, for keys that any other may count as well.
+  Limit SharingKeysWithAny() const;
+
   const LimitSpec& spec() const noexcept { return spec_; }
   LimitKind kind() const noexcept { return spec_.kind; }
   Algorithm algorithm() const noexcept { return spec_.algorithm; }
 
   // The most that can be had at once: burst, window limit or number of leases.
   std::int64_t capacity() const noexcept { return capacity_; }
-  // How long a key takes to be fresh again at most, debt and waits booked ahead included.
+  // How long a key takes to be fresh again at most, debt and waits booked ahead included; under
+  // limits that share their keys, whichever of them it was under.
   Duration time_to_fresh() const noexcept { return time_to_fresh_; }
 
   // How long it takes to have the whole capacity anew: the time to fill a bucket, or a window; of
@@ -135,6 +143,8 @@ class Limit {
   std::int64_t window() const noexcept { return window_; }
   std::int64_t sub_window() const noexcept { return sub_window_; }
   std::int64_t max_wait() const noexcept { return max_wait_; }
+  // How far ahead the state of a bucket may be: what is further was not left by any limit.
+  std::int64_t furthest() const noexcept { return furthest_; }
   // Neither a queue nor with overdraft.
   bool is_plain_bucket() const noexcept { return is_plain_bucket_; }
   const Calendar* calendar() const noexcept { return calendar_.get(); }
@@ -151,6 +161,9 @@ class Limit {
   Limit() = default;
 
   void WorkOutBucket();
+  // The deepest debt, and what waiting may have booked beyond it.
+  std::int64_t FurthestByItself() const noexcept { return 2 * burst_tolerance_ + max_wait_; }
+  void SetFurthest(std::int64_t furthest) noexcept;
   void WorkOutWindow();
   // A copy that remembers at most so many predecessors, and none that has nothing left.
   Limit Remembering(int predecessors, SteadyTime now) const;
@@ -161,6 +174,7 @@ class Limit {
   std::int64_t capacity_ = 0;
   std::uint64_t state_salt_ = 0;
   std::int64_t max_wait_ = 0;
+  std::int64_t furthest_ = 0;
   bool is_plain_bucket_ = false;
   std::int64_t window_ = 0;
   std::int64_t sub_window_ = 0;

@@ -35,6 +35,10 @@ bool HoldsAny(const SlidingWindowState& state) noexcept {
 
 // What is left of the previous window's count when `left` of the current window is to come.
 std::int64_t Weighted(std::int64_t previous, std::int64_t left, std::int64_t window) noexcept {
+  std::int64_t product = 0;
+  const bool fits = !__builtin_mul_overflow(previous, left, &product);
+  if (fits) [[likely]]
+    return product / window;
   return static_cast<std::int64_t>(Wide{previous} * left / window);
 }
 
@@ -42,8 +46,9 @@ std::int64_t LeftOf(const Limit& limit, Ticks end, Ticks now) noexcept {
   return std::min((end - now).count(), limit.window());
 }
 
-std::int64_t Estimate(const Limit& limit, const SlidingWindowState& state, Ticks now) noexcept {
-  return Weighted(state.previous, LeftOf(limit, state.end, now), limit.window()) + state.current;
+std::int64_t WeightedPrevious(const Limit& limit, const SlidingWindowState& state,
+                              Ticks now) noexcept {
+  return Weighted(state.previous, LeftOf(limit, state.end, now), limit.window());
 }
 
 // The longest time before a window's end at which Weighted(count, time) <= allowed, for a count
@@ -116,14 +121,17 @@ Duration ResetAfter(const Limit& limit, const SlidingWindowState& state, Ticks n
 Step<SlidingWindowState> StepSlidingWindow(const Limit& limit, const SlidingWindowState& state,
                                            const StepRequest& request, const Instant& at) noexcept {
   const SlidingWindowState rolled = Roll(limit, state, at);
-  const std::int64_t used = Estimate(limit, rolled, at.now);
+  const std::int64_t weighted = WeightedPrevious(limit, rolled, at.now);
+  const std::int64_t used = weighted + rolled.current;
   const CountedVerdict verdict = JudgeCount(limit, used, request);
 
   Step<SlidingWindowState> step;
   step.next = verdict.allowed ? After(limit, rolled, used, request) : rolled;
   step.charged = verdict.allowed && Takes(request) ? step.next.current - rolled.current : 0;
   step.receipt = rolled.end;
-  step.decision = DescribeCount(limit, Estimate(limit, step.next, at.now), request, verdict);
+  const std::int64_t weighted_after =
+      step.next.previous == rolled.previous ? weighted : WeightedPrevious(limit, step.next, at.now);
+  step.decision = DescribeCount(limit, weighted_after + step.next.current, request, verdict);
   step.decision.reset_after = ResetAfter(limit, step.next, at.now);
   if (!verdict.allowed && !verdict.never_fits) {
     const std::int64_t wanted = limit.spec().overdraft ? 1 : AskedCost(request);

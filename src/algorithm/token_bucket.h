@@ -8,8 +8,9 @@
 //
 // The leaky bucket as a meter is the same bucket seen from the other side, and uses this step.
 //
-// A TAT further ahead than debt and the longest wait can account for is clock damage and is pulled
-// back, so a clock that steps back locks nobody out for longer than that, and hands out nothing.
+// A TAT further ahead than debt and the longest wait can account for, under any limit that counts
+// the key, is clock damage and is pulled back. So a clock that steps back locks nobody out for
+// longer than that, and hands out nothing; and a small limit takes back nothing of a large one.
 #pragma once
 
 #include <algorithm>
@@ -25,9 +26,8 @@ struct BucketState {
 // How long until the bucket is full: 0 when fresh, above the tolerance when in debt.
 inline std::int64_t TimeToFull(const Limit& limit, BucketState state, Ticks now) noexcept {
   const std::int64_t ahead = (state.theoretical_arrival - now).count();
-  const std::int64_t furthest = 2 * limit.burst_tolerance() + limit.max_wait();
-  if (ahead > furthest) [[unlikely]]
-    return furthest;
+  if (ahead > limit.furthest()) [[unlikely]]
+    return limit.furthest();
   return std::max<std::int64_t>(0, ahead);
 }
 

@@ -40,29 +40,46 @@ Call::Course Call::Prepare(Verb verb, std::int64_t cost) noexcept {
   return Course::kCharges;
 }
 
-bool Call::IsNamed(const CompiledRule& rule) const noexcept {
+bool Call::IsNamed(const RuleInForce& rule) const noexcept {
   return std::ranges::find(request_.rules, rule.name) != request_.rules.end();
 }
 
 // False if there is no room for one more.
 bool Call::Meet(std::uint32_t number, Verb verb, std::int64_t cost) noexcept {
-  const CompiledPolicy& policy = version_.compiled();
-  const CompiledRule& rule = policy.rules[number];
+  const RuleInForce& rule = version_.rules[number];
   if (!IsAskedFor(rule)) return true;
   if (charges_.size() == kMaxGroupCharges) return false;
-  const CompiledMatch& match = policy.MatchOf(number);
+  if (!rule.plain) [[unlikely]] {
+    MeetSpecial(number, verb, cost);
+    return true;
+  }
+  const std::uint8_t key = KeyOf(rule.plan, number);
+  Add({.rule = rule.name,
+       .hash = keys_[key].hash ^ rule.scope,
+       .limit = rule.limits.data(),
+       .cost = cost,
+       .verb = verb,
+       .shadow = !rule.enforced});
+  met_.emplace_back(Met{.rule = number, .key = key, .bans = false});
+  return true;
+}
+
+void Call::MeetSpecial(std::uint32_t number, Verb verb, std::int64_t cost) noexcept {
+  const CompiledPolicy& policy = version_.compiled();
+  const CompiledRule& rule = policy.rules[number];
   const std::size_t keys_before = keys_.size();
-  const std::size_t key_number = KeyOf(rule, match);
+  const std::uint8_t key_number = KeyOf(rule.key, number);
   Key& key = keys_[key_number];
   if (!key.complete && rule.unidentified == Unidentified::kSkipRule) {
     // There is room for as many keys as charges, so one that leads to none must not stay.
     if (keys_.size() > keys_before) keys_.pop_back();
-    return true;
+    return;
   }
   const RuleInForce& in_force = version_.rules[number];
   const bool refused = !key.complete && rule.unidentified == Unidentified::kDeny;
   const std::uint32_t its_tier = rule.tiers.empty() ? 0 : tier_.number;
-  const std::string_view subject = rule.NeedsSubject() ? SubjectOf(key, match) : "";
+  const std::string_view subject =
+      rule.NeedsSubject() ? SubjectOf(key, policy.MatchOf(number)) : std::string_view();
   const auto chosen = policy.ChooseLimit(rule, subject, its_tier);
   Add({.rule = in_force.name,
        .hash = key.hash ^ in_force.scope,
@@ -71,20 +88,19 @@ bool Call::Meet(std::uint32_t number, Verb verb, std::int64_t cost) noexcept {
        .verb = verb,
        .shadow = !rule.EnforcedFor(subject),
        .keeps_cost = rule.HasOwnCost()});
-  met_.emplace_back(Met{.rule = number,
-                        .key = static_cast<std::uint8_t>(key_number),
-                        .bans = rule.block.has_value()});
+  met_.emplace_back(Met{.rule = number, .key = key_number, .bans = rule.block.has_value()});
   some_ban_ |= rule.block.has_value();
-  return true;
 }
 
-std::size_t Call::KeyOf(const CompiledRule& rule, const CompiledMatch& match) noexcept {
-  for (std::size_t i = 0; i < keys_.size(); ++i) {
-    if (keys_[i].plan == rule.key) return i;
+std::uint8_t Call::KeyOf(std::uint32_t plan, std::uint32_t rule) noexcept {
+  std::size_t number = 0;
+  for (; number < keys_.size(); ++number) {
+    if (keys_[number].plan == plan) return static_cast<std::uint8_t>(number);
   }
-  const auto [hash, complete] = version_.compiled().keys[rule.key].Hash(facts_, match, hasher_);
-  keys_.emplace_back(Key{.plan = rule.key, .complete = complete, .hash = hash});
-  return keys_.size() - 1;
+  const CompiledPolicy& policy = version_.compiled();
+  const auto [hash, complete] = policy.keys[plan].Hash(facts_, policy.MatchOf(rule), hasher_);
+  keys_.emplace_back(Key{.plan = plan, .complete = complete, .hash = hash});
+  return static_cast<std::uint8_t>(number);
 }
 
 std::string_view Call::WriteSubject(Key& key, const CompiledMatch& match) noexcept {

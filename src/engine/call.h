@@ -148,16 +148,18 @@ class Call {
     return changed_.emplace(version_.compiled().WithTierThatCounts(request));
   }
   // The number of the key.
-  std::size_t KeyOf(const CompiledRule& rule, const CompiledMatch& match) noexcept;
+  std::uint8_t KeyOf(std::uint32_t plan, std::uint32_t rule) noexcept;
   std::string_view SubjectOf(Key& key, const CompiledMatch& match) noexcept {
     return key.subject.empty() ? WriteSubject(key, match) : key.subject;
   }
   std::string_view WriteSubject(Key& key, const CompiledMatch& match) noexcept;
-  bool IsAskedFor(const CompiledRule& rule) const noexcept {
+  bool IsAskedFor(const RuleInForce& rule) const noexcept {
     return request_.rules.empty() || IsNamed(rule);
   }
-  bool IsNamed(const CompiledRule& rule) const noexcept;
+  bool IsNamed(const RuleInForce& rule) const noexcept;
   bool Meet(std::uint32_t number, Verb verb, std::int64_t cost) noexcept;
+  // One that is not plain.
+  void MeetSpecial(std::uint32_t number, Verb verb, std::int64_t cost) noexcept;
   // Whether somebody is banned is asked together with everything else, so that the answer is of one
   // moment: a question of cost 0 about the ban's own key. False if there is no room.
   bool AddBans(Verb verb) noexcept;

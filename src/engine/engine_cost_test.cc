@@ -174,5 +174,23 @@ rules:
   EXPECT_EQ(under_test.Exhaust({.user = "other", .tier = "pro"}), 5);
 }
 
+TEST(Tier, TakesBackNothingOfWhatAnotherCounted) {
+  EngineUnderTest under_test(R"(
+identity: { tier: { default: free } }
+tiers:
+  free: { t: 10/min burst 2 }
+  gold: { t: 100/h }
+rules:
+  - { name: r, key: user, limit: { tier: t } }
+)");
+  ASSERT_EQ(under_test.Check({.user = "ann", .tier = "gold"}, 50).remaining, 50);
+  // Half an hour's worth is far above what the smaller limit can have led to.
+  const Decision denied = under_test.Check({.user = "ann", .tier = "free"});
+  EXPECT_FALSE(denied.allowed);
+  EXPECT_EQ(denied.retry_after, std::chrono::minutes(30) - std::chrono::seconds(6));
+  under_test.Peek({.user = "ann", .tier = "free"});
+  EXPECT_EQ(under_test.Check({.user = "ann", .tier = "gold"}).remaining, 49);
+}
+
 }  // namespace
 }  // namespace weir

@@ -63,6 +63,11 @@ class VersionMaker {
     }
   }
 
+  static bool IsPlain(const CompiledRule& rule) {
+    return rule.tiers.empty() && !rule.NeedsSubject() && !rule.HasOwnCost() && !rule.block &&
+           rule.unidentified == Unidentified::kShare;
+  }
+
   RuleInForce MakeRule(const CompiledPolicy& policy, const CompiledRule& rule) {
     RuleInForce next{.name = texts_.Keep(rule.name),
                      .message = texts_.Keep(rule.message),
@@ -71,9 +76,14 @@ class VersionMaker {
                      .ban_scope = Scope("ban:", rule.name),
                      .denials_scope = Scope("denials:", rule.name),
                      .steps_scope = Scope("steps:", rule.name),
+                     .plan = rule.key,
+                     .enforced = rule.enforced,
+                     .plain = IsPlain(rule),
                      .limits = rule.limits};
     next.counter_row = counters_.RowOf(next.name);
     Note(rule.name, TakeOver(policy, rule, next));
+    // A key may change its tier, and get an override or lose it.
+    Limit::ShareKeys(next.limits);
     const Limit& first = next.limits.front();
     if (first.kind() == LimitKind::kCounted) last_limits_.insert_or_assign(next.name, first);
     return next;

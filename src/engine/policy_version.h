@@ -26,7 +26,10 @@ struct RuleInForce {
   std::uint64_t denials_scope = 0;
   std::uint64_t steps_scope = 0;
   std::uint32_t counter_row = 0;  // Where its decisions are counted.
-  std::vector<Limit> limits;      // As in the compiled rule; all of one generation.
+  std::uint32_t plan = 0;         // Of its key, as in the compiled rule.
+  bool enforced = true;           // Likewise.
+  bool plain = false;  // Nothing depends on the request but whom it counts: most rules are so.
+  std::vector<Limit> limits;  // As in the compiled rule; all of one generation.
 };
 
 // Immutable once others can see it.

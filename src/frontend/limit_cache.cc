@@ -82,7 +82,7 @@ Result<const Limit*> LimitCache::Find(std::string_view text, std::string_view al
   }
   Result<Limit> limit = Limit::Parse(text, defaults);
   if (!limit) return std::unexpected(std::move(limit.error()));
-  auto made = std::make_unique<const Limit>(*std::move(limit));
+  auto made = std::make_unique<const Limit>(limit->SharingKeysWithAny());
   const Limit* const found = made.get();
   if (text.size() + algorithm.size() > kMostTextBytes) {
     replaced_->Keep(std::move(made));
@@ -110,13 +110,12 @@ Result<const Limit*> LimitCache::Find(const Bucket& bucket) {
                                  "burst: " + std::to_string(bucket.capacity) +
                                      " is not allowed; write 1 to " + std::to_string(kMaxCount)});
   }
-  // The longest wait, because it also bounds what a key can have used under another limit.
   Result<Limit> limit = Limit::Make({.count = bucket.count,
                                      .period = std::chrono::seconds(bucket.seconds),
-                                     .burst = bucket.capacity,
-                                     .max_wait = kMaxWait});
+                                     .burst = bucket.capacity});
   if (!limit) return std::unexpected(std::move(limit.error()));
-  replaced_->Keep(std::exchange(place.limit, std::make_unique<const Limit>(*std::move(limit))));
+  replaced_->Keep(
+      std::exchange(place.limit, std::make_unique<const Limit>(limit->SharingKeysWithAny())));
   place.bucket = bucket;
   return place.limit.get();
 }

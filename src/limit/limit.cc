@@ -108,9 +108,34 @@ void Limit::WorkOutBucket() {
   capacity_ = BurstOf(spec_);
   burst_tolerance_ = capacity_ * emission_interval_;
   is_plain_bucket_ = !spec_.queue && !spec_.overdraft;
-  // The deepest debt, and what waiting may have booked beyond it.
-  time_to_fresh_ = ToDuration(Ticks(2 * burst_tolerance_ + max_wait_));
   refill_time_ = ToDuration(Ticks(burst_tolerance_));
+  SetFurthest(FurthestByItself());
+}
+
+void Limit::SetFurthest(std::int64_t furthest) noexcept {
+  furthest_ = furthest;
+  time_to_fresh_ = ToDuration(Ticks(furthest));
+}
+
+// Only of buckets: other limits that differ in more than their count keep their state apart.
+void Limit::ShareKeys(std::span<Limit> limits) noexcept {
+  const auto is_bucket = [](const Limit& limit) {
+    return limit.kind() == LimitKind::kCounted && IsBucket(limit.algorithm());
+  };
+  std::int64_t furthest = 0;
+  for (const Limit& limit : limits) {
+    if (is_bucket(limit)) furthest = std::max(furthest, limit.FurthestByItself());
+  }
+  for (Limit& limit : limits) {
+    if (is_bucket(limit)) limit.SetFurthest(furthest);
+  }
+}
+
+Limit Limit::SharingKeysWithAny() const {
+  Limit copy = *this;
+  const bool is_bucket = kind() == LimitKind::kCounted && IsBucket(algorithm());
+  if (is_bucket) copy.SetFurthest(ToTicks(2 * kMaxBurstTime + kMaxWait).count());
+  return copy;
 }
 
 void Limit::WorkOutWindow() {

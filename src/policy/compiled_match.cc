@@ -33,19 +33,21 @@ Result<CompiledMatch> CompiledMatch::MakeAt(int depth, const Match& match) {
 }
 
 void CompiledMatch::Exclude(CompiledMatch part) {
-  const bool single =
-      part.conditions_.size() == 1 && part.all_.empty() && part.any_.empty() && part.none_.empty();
-  if (single) {
+  if (part.IsFlat() && part.conditions_.size() == 1) {
     conditions_.push_back(part.conditions_.front().Negated());
   } else {
     none_.push_back(std::move(part));
   }
 }
 
-bool CompiledMatch::AllHold(const Facts& facts) const noexcept {
-  const auto holds = [&](const auto& part) { return part.Holds(facts); };
-  return std::ranges::all_of(conditions_, holds) && std::ranges::all_of(all_, holds) &&
-         (any_.empty() || std::ranges::any_of(any_, holds)) && std::ranges::none_of(none_, holds);
+bool CompiledMatch::HoldsBeside(std::size_t sure, const Facts& facts) const noexcept {
+  for (std::size_t i = 0; i < conditions_.size(); ++i) {
+    if (i != sure && !conditions_[i].Holds(facts)) return false;
+  }
+  if (IsFlat()) return true;
+  const auto holds = [&](const CompiledMatch& part) { return part.Holds(facts); };
+  return std::ranges::all_of(all_, holds) && (any_.empty() || std::ranges::any_of(any_, holds)) &&
+         std::ranges::none_of(none_, holds);
 }
 
 std::string CompiledMatch::WhyNot(const Facts& facts) const {

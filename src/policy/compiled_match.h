@@ -22,7 +22,10 @@ class CompiledMatch {
   // The error names the test that makes no sense.
   static Result<CompiledMatch> Make(const Match& match);
 
-  bool Holds(const Facts& facts) const noexcept { return IsEmpty() || AllHold(facts); }
+  bool Holds(const Facts& facts) const noexcept { return HoldsBeside(kNoCondition, facts); }
+  // The same where one of its own conditions, by its number, is known to hold.
+  static constexpr std::size_t kNoCondition = static_cast<std::size_t>(-1);
+  bool HoldsBeside(std::size_t sure, const Facts& facts) const noexcept;
 
   // For people: the first part that does not hold, and what the request has instead. Empty if all
   // do. path is "/cart", not /search/**
@@ -45,16 +48,14 @@ class CompiledMatch {
   const std::vector<CompiledMatch>& all() const noexcept { return all_; }
   const std::vector<CompiledMatch>& any() const noexcept { return any_; }
   const std::vector<CompiledMatch>& none() const noexcept { return none_; }
+  // Whether it is nothing but these conditions.
+  bool IsFlat() const noexcept { return all_.empty() && any_.empty() && none_.empty(); }
 
   friend bool operator==(const CompiledMatch&, const CompiledMatch&) = default;
 
  private:
   static Result<CompiledMatch> MakeAt(int depth, const Match& match);
   void Exclude(CompiledMatch part);
-  bool IsEmpty() const noexcept {
-    return conditions_.empty() && all_.empty() && any_.empty() && none_.empty();
-  }
-  bool AllHold(const Facts& facts) const noexcept;
 
   std::vector<Condition> conditions_;
   std::vector<CompiledMatch> all_;

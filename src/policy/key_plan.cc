@@ -17,13 +17,11 @@ std::string_view AddressText(const Facts& facts, const KeyPlan::Source& source,
                              std::array<char, IpAddress::kTextSize>& buffer) noexcept {
   const IpAddress& address = *facts.ip();
   const int prefix = address.is_v4() ? source.ipv4_prefix : source.ipv6_prefix;
-  // The shortest text of an IPv4 address is the only one that is read as IPv4.
+  // The shortest text of an IPv4 address is the only one that is read as IPv4. Of the IPv6 address
+  // that stands for one, ::ffff:203.0.113.9, there are others.
   const std::string_view given = facts.request().ip;
-  constexpr std::size_t kLongestV4 = 15;
-  if (address.is_v4() && prefix == address.bits() && given.size() <= kLongestV4 &&
-      given.find(':') == std::string_view::npos) {
-    return given;
-  }
+  const auto is_v4_text = [&] { return given[1] == '.' || given[2] == '.' || given[3] == '.'; };
+  if (address.is_v4() && prefix == address.bits() && is_v4_text()) return given;
   return address.Masked(prefix).ToText(buffer);
 }
 
@@ -40,15 +38,12 @@ class KeyPlan::TextSink {
     hash_.Hex128(value, hex);
     writer_.AddHashedEncodedName(source.encoded_name, {hex.data(), hex.size()});
   }
-  void AddTogether(const Source& source,
-                   const std::array<std::string_view, 2>& values) noexcept {
+  void AddTogether(const Source& source, const std::array<std::string_view, 2>& values) noexcept {
     Hex128Digits hex;
     hash_.Hex128OfAll(values, hex);
     writer_.AddHashedEncodedName(source.encoded_name, {hex.data(), hex.size()});
   }
-  void AddAbsent(const Source& source) noexcept {
-    writer_.AddEncodedName(source.encoded_name, "");
-  }
+  void AddAbsent(const Source& source) noexcept { writer_.AddEncodedName(source.encoded_name, ""); }
 
  private:
   const KeyedHash& hash_;

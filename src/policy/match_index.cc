@@ -45,10 +45,12 @@ class MatchIndex::Builder {
     for (const CompiledMatch& match : matches_) Count(match);
     for (std::uint32_t number = 0; number < matches_.size(); ++number) {
       const std::optional<Choice> choice = Choose(matches_[number]);
-      if (!choice) filed_.push_back({kAlways, number});
+      if (!choice) filed_.push_back({.found_by_key = false, .key = kAlways, .number = number});
+      bool sure = choice.has_value();
       for (const Anchor& anchor : choice ? choice->anchors : std::vector<Anchor>()) {
-        filed_.push_back({KeyToFile(anchor), number});
+        sure = File(anchor, number) && sure;
       }
+      index_.sure_.push_back(sure ? choice->condition : kNone);
     }
     LayOut();
     Resolve();
@@ -58,16 +60,18 @@ class MatchIndex::Builder {
   struct Choice {
     std::uint64_t cost = 0;
     std::vector<Anchor> anchors{};
+    std::uint32_t condition = kNone;  // The number of the match's own that they are of.
   };
   struct Filed {
+    bool found_by_key;  // Rather than at a place that is known beforehand.
     std::uint64_t key;
     std::uint32_t number;
     friend auto operator<=>(const Filed&, const Filed&) = default;
   };
 
   static constexpr std::uint64_t kAlways = Mix(0);
-  static constexpr std::uint64_t KeyOf(PathTrie::Place place) {
-    return Mix((std::uint64_t{place.node} << 1) + (place.rest ? 1 : 0)) + kAlways;
+  static constexpr std::uint64_t KeyOf(std::uint32_t node, bool rest) {
+    return Mix((std::uint64_t{node} << 1) + (rest ? 1 : 0)) + kAlways;
   }
 
   // How many could be filed under each anchor. Who asks for a value also asks for something to be
@@ -88,14 +92,18 @@ class MatchIndex::Builder {
     const auto offer = [&](std::optional<Choice> choice) {
       if (choice && (!best || choice->cost < best->cost)) best = std::move(choice);
     };
-    for (const Condition& condition : match.conditions()) {
-      Choice choice{.anchors = AnchorsOf(condition)};
+    for (std::uint32_t i = 0; i < match.conditions().size(); ++i) {
+      Choice choice{.anchors = AnchorsOf(match.conditions()[i]), .condition = i};
       for (const Anchor& anchor : choice.anchors) {
         choice.cost += std::uint64_t{anchor.weight} * counts_.at(anchor.key);
       }
       if (!choice.anchors.empty()) offer(std::move(choice));
     }
-    for (const CompiledMatch& part : match.all()) offer(Choose(part));
+    for (const CompiledMatch& part : match.all()) {
+      std::optional<Choice> choice = Choose(part);
+      if (choice) choice->condition = kNone;
+      offer(std::move(choice));
+    }
     if (!match.any().empty()) offer(ChooseForEach(match.any()));
     return best;
   }
@@ -112,27 +120,38 @@ class MatchIndex::Builder {
     return together;
   }
 
-  // Sees to it that requests look there.
-  std::uint64_t KeyToFile(const Anchor& anchor) {
+  // Sees to it that requests look there. Whether the condition is sure to hold for those who find
+  // it: a value is found by a hash, and for a glob it is enough that there is one.
+  bool File(const Anchor& anchor, std::uint32_t number) {
+    Filed filed{.found_by_key = true, .key = anchor.key, .number = number};
+    bool sure = false;
     switch (anchor.kind) {
       case Anchor::Kind::kValue:
         EntryFor(anchor.condition->attribute()).sizes |= SizeBit(*anchor.value);
-        return anchor.key;
+        break;
       case Anchor::Kind::kPresent:
         if (anchor.condition->attribute().kind != AttributeKind::kIp) {
           EntryFor(anchor.condition->attribute());
         }
-        return anchor.key;
+        filed.found_by_key = false;
+        sure = anchor.condition->asks() == Condition::Asks::kPresent;
+        break;
       case Anchor::Kind::kRange:
         LookForRange(anchor.range->base.is_v4(), anchor.range->prefix);
-        return anchor.key;
-      case Anchor::Kind::kPattern:
-        return KeyOf(index_.trie_.Add(*anchor.pattern));
+        break;
+      case Anchor::Kind::kPattern: {
+        const PathTrie::Place place = index_.trie_.Add(*anchor.pattern);
+        filed.found_by_key = false;
+        filed.key = KeyOf(place.node, place.rest);
+        sure = place.exact;
+        break;
+      }
       case Anchor::Kind::kLastSegment:
+        index_.last_segments_ = true;
         break;
     }
-    index_.last_segments_ = true;
-    return anchor.key;
+    filed_.push_back(filed);
+    return sure;
   }
 
   std::vector<Entry>& EntriesFor(AttributeKind kind) {
@@ -170,26 +189,28 @@ class MatchIndex::Builder {
     std::ranges::sort(filed_);
     const auto repeated = std::ranges::unique(filed_);
     filed_.erase(repeated.begin(), repeated.end());
-    std::vector<std::pair<std::uint64_t, Run>> runs;
-    for (const auto& [key, number] : filed_) {
-      if (runs.empty() || runs.back().first != key) {
-        runs.push_back({key, {.begin = static_cast<std::uint32_t>(index_.numbers_.size())}});
+    std::vector<std::pair<std::uint64_t, Run>> by_key;
+    for (const Filed& filed : filed_) {
+      auto& runs = filed.found_by_key ? by_key : placed_;
+      if (runs.empty() || runs.back().first != filed.key) {
+        runs.push_back({filed.key, {.begin = static_cast<std::uint32_t>(index_.numbers_.size())}});
       }
-      index_.numbers_.push_back(number);
+      index_.numbers_.push_back(filed.number);
       ++runs.back().second.count;
     }
-    index_.runs_ = KeyTable<Run>(runs);
+    index_.runs_ = KeyTable<Run>(by_key);
   }
 
   // Looks up now what does not depend on the request.
   void Resolve() {
+    const KeyTable<Run> placed(placed_);
     const auto run_of = [&](std::uint64_t key) {
-      const Run* const run = index_.runs_.Find(key);
+      const Run* const run = placed.Find(key);
       return run == nullptr ? Run() : *run;
     };
     index_.always_ = run_of(kAlways);
     index_.has_ip_ = run_of(PresentKey(SeedOf({.kind = AttributeKind::kIp})));
-    index_.trie_.Finish([&](PathTrie::Place place) { return run_of(KeyOf(place)); });
+    index_.trie_.Finish([&](std::uint32_t node, bool rest) { return run_of(KeyOf(node, rest)); });
     for (Entry& entry : index_.plain_) entry.present = run_of(PresentKey(entry.seed));
     for (NameTable* table :
          {&index_.headers_, &index_.cookies_, &index_.query_, &index_.descriptors_}) {
@@ -209,6 +230,7 @@ class MatchIndex::Builder {
   std::unordered_map<std::uint64_t, std::uint32_t> counts_;
   std::unordered_map<std::string, std::size_t> entry_of_;
   std::vector<Filed> filed_;
+  std::vector<std::pair<std::uint64_t, Run>> placed_;  // Where those are not found by their key.
 };
 
 MatchIndex::MatchIndex(std::span<const CompiledMatch> matches) { Builder(matches, *this).Build(); }

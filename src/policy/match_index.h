@@ -27,6 +27,10 @@ class MatchIndex {
   // Adds the number of every match that holds, and of some that do not.
   void Find(const Facts& facts, Candidates& found) const noexcept;
 
+  // Which of the match's own conditions is sure to hold if it is found, or kNone.
+  static constexpr std::uint32_t kNone = 0xffff'ffff;
+  std::uint32_t SureOf(std::uint32_t match) const noexcept { return sure_[match]; }
+
  private:
   class Builder;
 
@@ -66,14 +70,17 @@ class MatchIndex {
                               std::string_view name) noexcept;
 
   std::vector<std::uint32_t> numbers_;  // What runs are of.
-  KeyTable<Run> runs_;                  // By the key of an anchor.
-  Run always_{};                        // Matches without an anchor.
-  std::vector<Entry> plain_;            // Attributes without names, except ip.
+  // By the key of an anchor. Only of those whose matches are looked at again: the keys have no
+  // secret, so a client can choose a value that leads to any of them.
+  KeyTable<Run> runs_;
+  Run always_{};              // Matches without an anchor.
+  std::vector<Entry> plain_;  // Attributes without names, except ip.
   Run has_ip_{};
   std::vector<RangeLength> ranges_;
   PathTrie trie_;
   bool last_segments_ = false;
   NameTable headers_, cookies_, query_, descriptors_;
+  std::vector<std::uint32_t> sure_;  // By match.
 };
 
 }  // namespace weir

@@ -21,7 +21,15 @@ namespace weir {
 class Matcher {
  public:
   explicit Matcher(std::vector<CompiledMatch> matches)
-      : matches_(std::move(matches)), index_(matches_) {}
+      : matches_(std::move(matches)), index_(matches_), checks_(matches_.size()) {
+    for (std::uint32_t number = 0; number < matches_.size(); ++number) {
+      const std::uint32_t sure = index_.SureOf(number);
+      const std::size_t conditions = matches_[number].conditions().size();
+      checks_[number] = {
+          .none = matches_[number].IsFlat() && conditions == (sure == MatchIndex::kNone ? 0U : 1U),
+          .sure = sure};
+    }
+  }
 
   // The numbers of those that hold, ascending, each once. Allocates only if more than 256 come
   // close.
@@ -30,7 +38,8 @@ class Matcher {
     Candidates found;
     index_.Find(facts, found);
     for (const std::uint32_t number : found.Sorted()) {
-      if (matches_[number].Holds(facts)) sink(number);
+      const Checks& checks = checks_[number];
+      if (checks.none || matches_[number].HoldsBeside(checks.sure, facts)) sink(number);
     }
   }
 
@@ -38,8 +47,15 @@ class Matcher {
   const CompiledMatch& operator[](std::size_t i) const noexcept { return matches_[i]; }
 
  private:
+  // What is left to be asked of a match that was found.
+  struct Checks {
+    bool none = false;
+    std::uint32_t sure = MatchIndex::kNone;  // The condition that need not be.
+  };
+
   std::vector<CompiledMatch> matches_;
   MatchIndex index_;
+  std::vector<Checks> checks_;
 };
 
 }  // namespace weir

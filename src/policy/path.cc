@@ -56,24 +56,39 @@ constexpr bool GoesAway(std::string_view raw, std::size_t at) {
 constexpr std::size_t kBlock = sizeof(__m128i);
 constexpr std::size_t kMostScanned = 64;
 
-// The characters of a block at which the scan must look closer, a bit for each.
-std::uint64_t StopsInBlock(const char* block) noexcept {
-  const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block));
+// The characters at which the scan must look closer, a bit for each.
+std::uint64_t StopsAmong(const __m128i& bytes) noexcept {
   const auto is = [&](char c) { return _mm_cmpeq_epi8(bytes, _mm_set1_epi8(c)); };
   const __m128i stops =
       _mm_or_si128(_mm_or_si128(is('/'), is('%')), _mm_or_si128(is('?'), is('#')));
   return static_cast<unsigned>(_mm_movemask_epi8(stops));
 }
 
-// The same for a text of up to kMostScanned.
+std::uint64_t StopsInBlock(const char* block) noexcept {
+  return StopsAmong(_mm_loadu_si128(reinterpret_cast<const __m128i*>(block)));
+}
+
+// Of a text of half a block at least: its first bytes and its last, which overlap.
+std::uint64_t StopsInHalves(std::string_view text) noexcept {
+  constexpr std::size_t kHalf = kBlock / 2;
+  const std::size_t last = text.size() - kHalf;
+  const auto half = [&](std::size_t at) {
+    return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(text.data() + at));
+  };
+  const std::uint64_t stops = StopsAmong(_mm_unpacklo_epi64(half(0), half(last)));
+  return (stops & 0xff) | (stops >> kHalf) << last;
+}
+
+// Of a text of up to kMostScanned.
 std::uint64_t StopsIn(std::string_view text) noexcept {
   std::uint64_t stops = 0;
-  if (text.size() < kBlock) {
+  if (text.size() < kBlock / 2) {
     for (std::size_t i = 0; i < text.size(); ++i) {
       stops |= std::uint64_t{kStops[static_cast<unsigned char>(text[i])]} << i;
     }
     return stops;
   }
+  if (text.size() < kBlock) return StopsInHalves(text);
   for (std::size_t at = 0; at + kBlock <= text.size(); at += kBlock) {
     stops |= StopsInBlock(text.data() + at) << at;
   }

@@ -72,6 +72,14 @@ TEST(ClThrottle, TakesNoCallForTheOneBeforeIt) {
                            StartsWith("-ERR Cell error"), StartsWith("-ERR Cell error")));
 }
 
+TEST(ClThrottle, TakesBackNothingThatAnotherLimitCounted) {
+  RespUnderTest resp(kPolicy);
+  EXPECT_EQ(resp.Ask("CL.THROTTLE k 99 100 36000 50"), "[0, 100, 50, -1, 18000]");
+  EXPECT_EQ(resp.Ask("CL.THROTTLE k 1 10 60"), "[1, 2, 0, 17994, 18000]");
+  EXPECT_EQ(resp.Ask("CL.THROTTLE k 1 10 60 0"), "[1, 2, 0, 17988, 18000]");
+  EXPECT_EQ(resp.Ask("CL.THROTTLE k 99 100 36000 1"), "[0, 100, 49, -1, 18360]");
+}
+
 TEST(ClThrottle, KeepsUpWithMoreLimitsThanAreKept) {
   RespUnderTest resp(kPolicy);
   std::vector<std::string> commands;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kSmallPage = 4096;
 constexpr std::size_t kLargePage = std::size_t{2} << 20;
-constexpr std::size_t kManyPages = 8 * kLargePage;
+constexpr std::size_t kManyPages = 2 * kLargePage;
 
 constexpr std::size_t RoundUp(std::size_t value, std::size_t unit) {
   return (value + unit - 1) / unit * unit;
