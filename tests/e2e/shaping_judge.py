@@ -42,26 +42,23 @@ class Machine:
 
     def __init__(self, kept=(), looks=()):
         self.kept = sorted(kept)
-        self.looks = [look[0] for look in looks]
-        self.ran = [look[1] for look in looks]
+        self.looks = list(looks)
 
     def excuse(self, since, until):
         """For how much of that time the service can do nothing."""
-        after = bisect.bisect_left(self.looks, until)
-        # What is noted at a look was before it; where exactly is not known.
-        end = self.looks[after] if after < len(self.looks) else until
-        kept, reached = 0, since
+        if not self.looks:
+            return 0
+        before = max(bisect.bisect_right(self.looks, since, key=lambda look: look[1]) - 1, 0)
+        after = min(bisect.bisect_left(self.looks, until, key=lambda look: look[0]),
+                    len(self.looks) - 1)
+        # What is noted at a look was before its end; where exactly is not known.
+        kept, reached, end = 0, since, self.looks[after][1]
         for begin, to in self.kept:
             begin, to = max(begin, reached), min(to, end)
             if to > begin:
                 kept, reached = kept + to - begin, to
-        return max(0, min(kept, until - since - self._ran(since, after)))
-
-    def _ran(self, since, after):
-        if not self.looks:
-            return 0
-        before = max(bisect.bisect_right(self.looks, since) - 1, 0)
-        return self.ran[min(after, len(self.ran) - 1)] - self.ran[before]
+        ran = self.looks[after][2] - self.looks[before][2]
+        return max(0, min(kept, until - since - ran))
 
 
 class Verdict:

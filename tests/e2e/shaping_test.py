@@ -147,7 +147,7 @@ class Judge(unittest.TestCase):
         answers = [shaping_judge.Answer(0, int((since or came)[place] * MILLISECOND),
                                         int(moment * MILLISECOND), 20 * (place + 1))
                    for place, moment in enumerate(came)]
-        looks = [(look * MILLISECOND,
+        looks = [(look * MILLISECOND, look * MILLISECOND,
                   sum(min(max(look - begin, 0), end - begin) for begin, end in ran) * MILLISECOND)
                  for look in range(int(max(came)) + 2)]
         kept = [(begin * MILLISECOND, end * MILLISECOND) for begin, end in kept]
