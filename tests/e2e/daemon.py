@@ -27,10 +27,10 @@ program = pathlib.Path()
 instrumented = False
 
 
-def at_once():
+def at_once(priority=1):
     """What to put before a command so that it runs as soon as it can, whatever else the machine has
     to do; nothing if that is not allowed. For what is measured in milliseconds."""
-    words = ["chrt", "--rr", "1"]
+    words = ["chrt", "--rr", str(priority)]
     try:
         ran = subprocess.run([*words, "true"], capture_output=True, check=False)
     except FileNotFoundError:

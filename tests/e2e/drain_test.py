@@ -21,6 +21,7 @@ import unittest
 import daemon
 import http_wire
 import metrics_text
+import pipelined_load
 import resp_wire
 
 POLICY = """\
@@ -337,6 +338,79 @@ class Drain(unittest.TestCase):
         with daemon.Daemon(POLICY) as service:
             service.tell(signal.SIGINT)
             self.assertEqual(service.process.wait(daemon.PATIENCE), 0)
+
+
+class RespDrain(unittest.TestCase):
+    """RESP cannot say which answer is the last. Clients that stop asking get all their answers; those
+    that do not are let go on for some seconds, and then get whole answers to the last one."""
+
+    CONNECTIONS, DEPTH = 40, 500
+
+    def load(self, service):
+        load = self.enterContext(pipelined_load.Load(service.resp, connections=self.CONNECTIONS,
+                                                     depth=self.DEPTH))
+        load.run(lambda: load.answered >= self.CONNECTIONS * self.DEPTH)
+        self.assertFalse(load.ended)
+        return load
+
+    def check_all_answered(self, load):
+        self.assertEqual(load.faults, [])
+        for one in load.pipelines:
+            self.assertEqual((one.name, one.answered, one.left, one.reset),
+                             (one.name, one.asked, 0, False))
+
+    def test_answers_all_that_was_asked_before(self):
+        """Each connection has a full pipeline under way when the end comes, by the client's books:
+        some of it is answered, some is being read, some lies in the sockets."""
+        for _ in range(5):
+            with daemon.Daemon(POLICY) as service:
+                load = self.load(service)
+                load.fill()
+                began = time.monotonic()
+                service.tell(signal.SIGTERM)
+                under_way = sum(one.asked - one.answered for one in load.pipelines)
+                self.assertEqual(under_way, self.CONNECTIONS * self.DEPTH)
+                load.finish()
+                self.assertEqual(service.process.wait(daemon.PATIENCE), 0)
+                self.assertLess(time.monotonic() - began, 4)
+                self.check_all_answered(load)
+
+    def test_answers_all_that_was_asked_before_it_could_look(self):
+        """It is stopped while all is sent, so every request lies unread in its socket when the end
+        comes. That holds also if it cannot run for longer than connections may be silent: what lies
+        there meanwhile counts as said."""
+        for pause in (0, 0.05, 0.3):
+            with daemon.Daemon(POLICY) as service:
+                load = self.load(service)
+                service.tell(signal.SIGSTOP)
+                load.fill()
+                service.tell(signal.SIGTERM)
+                time.sleep(pause)
+                service.tell(signal.SIGCONT)
+                load.finish()
+                self.assertEqual(service.process.wait(daemon.PATIENCE), 0)
+                self.check_all_answered(load)
+
+    def test_ends_with_a_whole_answer_for_who_never_stops(self):
+        with daemon.Daemon(POLICY) as service:
+            load = self.load(service)
+            load.fill()
+            before = [one.asked for one in load.pipelines]
+            load.longest_pause = 0.0
+            began = time.monotonic()
+            service.tell(signal.SIGTERM)
+            load.run(lambda: False)
+            self.assertEqual(service.process.wait(daemon.PATIENCE), 0)
+            took = time.monotonic() - began
+            self.assertLess(took, 8)
+            # Who was silent for long enough counts as one who has stopped.
+            if load.longest_pause < QUIET:
+                self.assertGreater(took, 4.5)
+            self.assertEqual(load.faults, [])
+            for one, asked in zip(load.pipelines, before):
+                self.assertEqual((one.name, one.left), (one.name, 0))
+                self.assertGreaterEqual(one.answered, asked)
+                self.assertLessEqual(one.answered, one.written)
 
 
 class Reload(unittest.TestCase):

@@ -4,16 +4,16 @@
 // The first byte says where the bytes are cut.
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "in_pieces.h"
 #include "net/resp/command_reader.h"
 
 namespace {
 
+using weir::fuzz::Fail;
 using weir::resp::CommandBounds;
 using weir::resp::CommandReader;
 using weir::resp::CommandReading;
@@ -26,11 +26,6 @@ struct Outcome {
 
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
-
-[[noreturn]] void Fail(const char* what) {
-  std::fprintf(stderr, "%s\n", what);
-  std::abort();
-}
 
 class Reading {
  public:
@@ -88,17 +83,6 @@ class Reading {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
-  std::uint32_t random = data[0];
-  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
-  Reading whole;
-  whole.Take(text);
-  Reading pieces;
-  for (std::size_t at = 0; at < text.size();) {
-    random = random * 1'664'525 + 1'013'904'223;
-    const std::size_t piece = 1 + (random >> 16) % (1 + data[0] % 32);
-    if (!pieces.Take(text.substr(at, piece))) break;
-    at += piece;
-  }
-  if (whole.outcome() != pieces.outcome()) Fail("read in pieces, it is something else");
+  weir::fuzz::ReadWholeAndInPieces<Reading>(data[0], weir::fuzz::BehindFirst(data, size));
   return 0;
 }

@@ -5,19 +5,19 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "in_pieces.h"
 #include "net/resp/reply_reader.h"
 #include "net/resp/writer.h"
 
 namespace {
 
 using weir::ByteBuffer;
+using weir::fuzz::Fail;
 using weir::resp::ReplyBounds;
 using weir::resp::ReplyItem;
 using weir::resp::ReplyReader;
@@ -27,11 +27,6 @@ using weir::resp::Version;
 using Kind = ReplyItem::Kind;
 
 constexpr ReplyBounds kBounds{.depth = 4, .items = 64, .bytes = 256};
-
-[[noreturn]] void Fail(const char* what) {
-  std::fprintf(stderr, "%s\n", what);
-  std::abort();
-}
 
 struct Item {
   Kind kind;
@@ -145,18 +140,8 @@ bool Write(const Item& item, ReplyWriter& writer) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
-  std::uint32_t random = data[0];
-  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
-  Reading whole;
-  whole.Take(text);
-  Reading pieces;
-  for (std::size_t at = 0; at < text.size();) {
-    random = random * 1'664'525 + 1'013'904'223;
-    const std::size_t piece = 1 + (random >> 16) % (1 + data[0] % 32);
-    if (!pieces.Take(text.substr(at, piece))) break;
-    at += piece;
-  }
-  if (whole.outcome() != pieces.outcome()) Fail("read in pieces, it is something else");
+  const Reading whole =
+      weir::fuzz::ReadWholeAndInPieces<Reading>(data[0], weir::fuzz::BehindFirst(data, size));
 
   ByteBuffer out;
   ReplyWriter writer(out, Version::kResp3);

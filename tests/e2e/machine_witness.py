@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Sees what a machine keeps from a process: the times for which it could not run, though ready to.
+
+    machine_witness.py CPU PID
+
+For a process that is bound to one CPU. This one binds itself to the same, looks around every
+millisecond until its input ends, and prints JSON; all times are nanoseconds since 1970:
+
+    kept   [from, to] pairs: either a thread of the process stood in the queue for the CPU, by the
+           kernel's count; or the CPU itself stood still (a hypervisor had other plans), which is when
+           this process was woken too late and had not stood in the queue for that time either.
+    looks  [from, to, ran] for each look: when it began and ended, and for how long the process had
+           run by then. What was before `from` was seen, what is behind `to` was not.
+
+A process that is stopped, asleep or busy is not kept from anything: its threads stand in no queue,
+and this witness goes on being woken in time. Run it before the process (see chrt), if that is
+allowed: then it is in nobody's way for longer than some microseconds, and nobody is in its own.
+"""
+
+import contextlib
+import gc
+import json
+import os
+import select
+import sys
+import time
+
+TICK = 1_000_000
+# Shorter than this is what waking up takes.
+LEAST = 200_000
+
+
+class Thread:
+    """The kernel's count of one: how long it ran, and how long it was ready and did not."""
+
+    def __init__(self, path):
+        self.file = os.open(path, os.O_RDONLY)
+        self.counts = (0, 0, 0)
+
+    def read(self):
+        """Time it ran, time it waited, how often it was let run."""
+        try:
+            return tuple(map(int, os.pread(self.file, 128, 0).split()))
+        except OSError:
+            return self.counts  # It has ended.
+
+    def look(self):
+        """For how long it ran and waited since the last look."""
+        before, self.counts = self.counts, self.read()
+        return self.counts[0] - before[0], self.counts[1] - before[1]
+
+    def look_at_myself(self):
+        """The same, of who asks, and at what time that was so."""
+        before = self.counts
+        while True:
+            self.counts, now = self.read(), time.time_ns()
+            if self.read() == self.counts:
+                return now, self.counts[0] - before[0], self.counts[1] - before[1]
+
+
+class Process:
+    """All its threads, those that it starts later as well."""
+
+    def __init__(self, pid):
+        self.folder = f"/proc/{pid}/task"
+        self.threads = {}
+
+    def look(self):
+        with contextlib.suppress(OSError):
+            for name in os.listdir(self.folder):
+                if name not in self.threads:
+                    self.threads[name] = Thread(f"{self.folder}/{name}/schedstat")
+        return [thread.look() for thread in self.threads.values()]
+
+
+def main(cpu, pid):
+    os.sched_setaffinity(0, {cpu})
+    gc.disable()
+    myself = Thread("/proc/self/schedstat")
+    process = Process(pid)
+    process.look()
+    kept, looks, ran = [], [], 0
+    before, _, _ = myself.look_at_myself()
+    print("looking", flush=True)
+    while not select.select([sys.stdin], [], [], TICK / 1e9)[0]:
+        now, i_ran, i_waited = myself.look_at_myself()
+        stood_still = now - before - TICK - i_ran - i_waited
+        if stood_still > LEAST:
+            kept.append([before + TICK, before + TICK + stood_still])
+        seen = process.look()
+        after = time.time_ns()  # Much later, if this process was not let run meanwhile.
+        ran += sum(has_run for has_run, _ in seen)
+        kept += [[after - waited, after] for _, waited in seen if waited > LEAST]
+        looks.append([now, after, ran])
+        before = now
+    json.dump({"kept": kept, "looks": looks}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
