@@ -6,10 +6,10 @@
 namespace weir {
 namespace {
 
-constexpr std::string_view kQuota = ";q=";
-constexpr std::string_view kWindow = ";w=";
-constexpr std::string_view kAvailable = ";r=";
-constexpr std::string_view kEffectiveWindow = ";t=";
+constexpr char kQuota[] = ";q=";
+constexpr char kWindow[] = ";w=";
+constexpr char kAvailable[] = ";r=";
+constexpr char kEffectiveWindow[] = ";t=";
 
 constexpr std::size_t kFixedRoom = 512;  // The names of all headers, and their numbers.
 constexpr std::size_t kItemRoom = 2 + 2 + 2 * (3 + RoomyText::kNumberRoom);
@@ -53,7 +53,8 @@ void PutPolicies(RoomyText& out, const Decision& decision,
   out.Put("\r\n");
 }
 
-void PutLine(RoomyText& out, std::string_view name, std::int64_t number) noexcept {
+template <std::size_t size>
+void PutLine(RoomyText& out, const char (&name)[size], std::int64_t number) noexcept {
   out.Put(name);
   out.PutNumber(number);
   out.Put("\r\n");
