@@ -67,9 +67,12 @@ class PlainBody {
     while (p_ != end_ && (*p_ == ' ' || *p_ == '\t' || *p_ == '\r' || *p_ == '\n')) ++p_;
   }
 
+  // Mostly no blank stands before it.
   bool Take(char c) noexcept {
-    SkipBlanks();
-    if (p_ == end_ || *p_ != c) return false;
+    if (p_ == end_ || *p_ != c) {
+      SkipBlanks();
+      if (p_ == end_ || *p_ != c) return false;
+    }
     ++p_;
     return true;
   }
