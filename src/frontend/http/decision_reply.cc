@@ -234,7 +234,7 @@ int ReplyWriter::Decide(ByteBuffer& out, const DecisionReply& reply, const Setti
             .date = date()});
   RoomyText& lines = response.lines();
   lines.Put(problem ? kProblemJson : kJson);
-  PutRateLimitHeaders(lines, decision, reply.each, settings, fields);
+  PutRateLimitHeaders(lines, decision, reply.each, settings, fields, policies_);
   if (!decision.allowed) {
     random_ =
         Mix(random_ ^ static_cast<std::uint64_t>(reply.now.steady.time_since_epoch().count()));

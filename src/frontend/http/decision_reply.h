@@ -10,6 +10,7 @@
 #include <weir/result.h>
 
 #include "frontend/decision_fields.h"
+#include "frontend/http/policy_texts.h"
 #include "frontend/settings.h"
 #include "net/byte_buffer.h"
 #include "net/http/date_line.h"
@@ -65,6 +66,7 @@ class ReplyWriter {
 
   ByteBuffer body_;
   HttpDateLine date_;
+  PolicyTexts policies_;
   std::uint64_t random_ = 0;
 };
 
