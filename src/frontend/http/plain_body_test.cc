@@ -75,78 +75,73 @@ TEST(PlainBody, HasTheFieldsOfItsForm) {
   EXPECT_TRUE(IsPlain(R"({"key":"k","limit":"l"})", {.allowed = kLimitFields, .required = both}));
 }
 
-// Bodies that are right, but for a few bytes; and those that are right.
-rc::Gen<std::string> NearlyABody() {
-  const auto blank = rc::gen::weightedElement<std::string>(
-      {{20, ""}, {4, " "}, {1, "\n\t"}, {1, "\r"}, {1, "\v"}, {1, std::string(1, '\0')}});
-  const auto name = rc::gen::weightedElement<std::string>({{9, "\"ip\""},
-                                                           {9, "\"user\""},
-                                                           {9, "\"path\""},
-                                                           {9, "\"cost\""},
-                                                           {5, "\"key\""},
-                                                           {5, "\"org\""},
-                                                           {2, "\"limit\""},
-                                                           {1, "\"usr\""},
-                                                           {1, "\"\""},
-                                                           {1, "\"us\\u0065r\""},
-                                                           {1, "\"headers\""},
-                                                           {1, "\"rules\""},
-                                                           {1, "\"IP\""},
-                                                           {1, "user"}});
-  const auto value = rc::gen::weightedElement<std::string>({{9, "\"ann\""},
-                                                            {9, "\"10.0.0.1\""},
-                                                            {9, "\"a text of more than sixteen\""},
-                                                            {9, "7"},
-                                                            {3, "\"\""},
-                                                            {3, "120"},
-                                                            {2, "\"::1\""},
-                                                            {1, "\"\xc3\xbc\""},
-                                                            {1, "\"\xc3\""},
-                                                            {1, "\"\x7f\""},
-                                                            {1, "\"\x1f\""},
-                                                            {1, "\"a\\n\""},
-                                                            {1, "\"\\\""},
-                                                            {1, "\"\\x\""},
-                                                            {1, "\"\\ud800\""},
-                                                            {1, "007"},
-                                                            {1, "-1"},
-                                                            {1, "1.0"},
-                                                            {1, "1e2"},
-                                                            {1, "0"},
-                                                            {1, "999999999999999"},
-                                                            {1, "1000000000000000"},
-                                                            {1, "1000000000000001"},
-                                                            {1, "null"},
-                                                            {1, "{}"},
-                                                            {1, "[]"},
-                                                            {1, "[\"a\"]"},
-                                                            {1, "{\"a\":\"b\"}"}});
-  const auto field =
-      rc::gen::map(rc::gen::tuple(blank, name, blank, blank, value, blank), [](const auto& parts) {
-        return std::get<0>(parts) + std::get<1>(parts) + std::get<2>(parts) + ":" +
-               std::get<3>(parts) + std::get<4>(parts) + std::get<5>(parts);
-      });
-  const auto around = rc::gen::weightedElement<std::string>(
-      {{30, ""}, {2, " "}, {1, "\n"}, {1, "x"}, {1, "{}"}, {1, ","}, {1, "\xef\xbb\xbf"}});
-  return rc::gen::map(
-      rc::gen::tuple(around, rc::gen::container<std::vector<std::string>>(field), around),
-      [](const auto& parts) {
-        std::string json = std::get<0>(parts) + "{";
-        bool first = true;
-        for (const std::string& one : std::get<1>(parts)) {
-          if (!std::exchange(first, false)) json += ",";
-          json += one;
-        }
-        return json + "}" + std::get<2>(parts);
-      });
+// Most of these are right; each of the others is wrong in its own way, or right and not plain.
+std::string AField() {
+  static const std::vector<std::string> right = {R"("ip":"10.0.0.1")",
+                                                 R"("ip": "2001:db8::1")",
+                                                 R"("user":"ann")",
+                                                 R"("user" : "")",
+                                                 "\"org\":\"\x7f~ }{][,:\"",
+                                                 R"("path":"/a/text/of/more/than/sixteen")",
+                                                 R"("tier":"01234567")",
+                                                 R"("cost":7)",
+                                                 R"("cost": 120)",
+                                                 R"("cost":0)",
+                                                 R"("key":"k")",
+                                                 "\n\t\"host\"\r:\n\"h\" "};
+  static const std::vector<std::string> other = {R"("ip":"localhost")",
+                                                 R"("ip":7)",
+                                                 R"("usr":"ann")",
+                                                 R"("":"ann")",
+                                                 R"("us\u0065r":"ann")",
+                                                 R"("IP":"10.0.0.1")",
+                                                 R"(user:"ann")",
+                                                 R"("user":"a\n")",
+                                                 R"("user":"\")",
+                                                 R"("user":"\x")",
+                                                 R"("user":"\ud800")",
+                                                 "\"user\":\"\x1f\"",
+                                                 "\"user\":\"\xc3\xbc\"",
+                                                 "\"user\":\"\xc3\"",
+                                                 R"("user":null)",
+                                                 R"("user":{})",
+                                                 R"("user":[])",
+                                                 R"("user" "ann")",
+                                                 R"("user":)",
+                                                 "\v\"user\":\"ann\"",
+                                                 R"("cost":"1")",
+                                                 R"("cost":007)",
+                                                 R"("cost":-1)",
+                                                 R"("cost":1.0)",
+                                                 R"("cost":1e2)",
+                                                 R"("cost":)",
+                                                 R"("cost":1 2)",
+                                                 R"("cost":999999999999999)",
+                                                 R"("cost":1000000000000000)",
+                                                 R"("cost":1000000000000001)",
+                                                 R"("headers":{"a":"b"})",
+                                                 R"("rules":["a"])",
+                                                 R"("wait_ms":0)",
+                                                 R"("ttl_ms":5)",
+                                                 ""};
+  return *rc::gen::elementOf(*rc::gen::inRange(0, 12) == 0 ? other : right);
 }
 
-RC_GTEST_PROP(PlainBody, IsReadAsTheParserReadsIt, ()) {
-  std::string json = *NearlyABody();
-  // One byte put in, taken out or changed, in every other case.
+std::string NearlyABody() {
+  static const std::vector<std::string> around = {" ", "\n", "x", "{}", ",", "\xef\xbb\xbf"};
+  const auto put_around = [](std::string& json) {
+    if (*rc::gen::inRange(0, 20) == 0) json += *rc::gen::elementOf(around);
+  };
+  std::string json;
+  put_around(json);
+  json += "{" + AField();
+  for (int more = *rc::gen::inRange(0, 4); more > 0; --more) json += "," + AField();
+  json += "}";
+  put_around(json);
+  // One byte put in, taken out or changed.
   const auto at = *rc::gen::inRange<std::size_t>(0, json.size());
   const char byte = *rc::gen::elementOf(std::string("\"\\{}[],: 0a\x80\t"));
-  switch (*rc::gen::inRange(0, 6)) {
+  switch (*rc::gen::inRange(0, 10)) {
     case 0:
       json.insert(at, 1, byte);
       break;
@@ -159,8 +154,18 @@ RC_GTEST_PROP(PlainBody, IsReadAsTheParserReadsIt, ()) {
     default:
       break;
   }
-  RC_CLASSIFY(IsPlain(json), "plain");
-  RC_ASSERT(DifferenceOfWays(json, kForm) == std::nullopt);
+  return json;
+}
+
+RC_GTEST_PROP(PlainBody, IsReadAsTheParserReadsIt, ()) {
+  constexpr int kBodies = 100;
+  int plain = 0;
+  for (int i = 0; i < kBodies; ++i) {
+    const std::string json = NearlyABody();
+    if (IsPlain(json)) ++plain;
+    RC_ASSERT(DifferenceOfWays(json, kForm) == std::nullopt);
+  }
+  RC_CLASSIFY(plain >= kBodies / 5, "a fifth of them plain, or more");
 }
 
 }  // namespace
