@@ -1,6 +1,6 @@
 // What RateLimit-Policy says of each rule, as it was written last. It is the same for all requests
 // but where limits depend on the tier or on an override, so copying it is mostly right, and takes a
-// quarter of what writing the numbers does.
+// third of the instructions that writing it does.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// Numbers in decimal. A reply has some twenty of them, so they are written where they are to stand,
-// two digits at a time; std::to_chars takes twice as long.
+// Numbers in decimal. A reply has some twenty of them, so they are written inline, where they are
+// to stand and two digits at a time.
 #pragma once
 
 #include <array>

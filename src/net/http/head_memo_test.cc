@@ -95,6 +95,20 @@ Parsed Parse(const std::string& bytes, HttpHead& head) {
   return parsed;
 }
 
+TEST(HttpHeadMemo, KeepsNoToken) {
+  const std::string plain = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+  const std::string secret = "GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer t\r\n\r\n";
+  HttpHead head;
+  for (int i = 0; i < 2; ++i) {
+    Parse(secret, head);
+    EXPECT_FALSE(head.is_of_memo);
+    EXPECT_EQ(head.memo.text(), "");
+  }
+  Parse(plain, head);
+  Parse(plain, head);
+  EXPECT_TRUE(head.is_of_memo);
+}
+
 RC_GTEST_PROP(HttpHeadMemo, MakesNoDifferenceToWhatIsRead, ()) {
   // Few kinds of lines, so that the same head comes again, and again after others.
   const auto line = rc::gen::element<std::string>(
