@@ -13,7 +13,7 @@ namespace weir {
 
 class Replies {
  public:
-  // What is full when so many bytes wait to be sent, or so many replies are held.
+  // What is full when so many bytes wait to be sent, or so many replies are held: at least one.
   struct Bounds {
     std::size_t bytes;
     std::size_t held;
@@ -34,6 +34,7 @@ class Replies {
   std::size_t held() const noexcept { return unfilled_; }
   // No request should be taken up before some replies have left.
   bool IsFull() const noexcept {
+    if (held_.empty()) return ready_.size() >= bounds_.bytes;  // As mostly.
     return ready_.size() + held_bytes() >= bounds_.bytes || held_.size() >= bounds_.held;
   }
   // What is ready to be sent only after something else.

@@ -35,8 +35,10 @@ struct Requests {
 }
 
 void CheckViews(const HttpHead& head, std::string_view bytes) {
+  const std::string_view viewed = head.is_of_memo ? head.memo.text() : bytes;
   const auto is_within = [&](std::string_view text) {
-    return text.data() >= bytes.data() && text.data() + text.size() <= bytes.data() + bytes.size();
+    return text.data() >= viewed.data() &&
+           text.data() + text.size() <= viewed.data() + viewed.size();
   };
   if (!is_within(head.method) || !is_within(head.target)) Fail("a view of other bytes");
   for (const weir::NamedValue& field : head.headers()) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/mix.h"
-#include "frontend/decision_fields.h"
 #include "frontend/error_table.h"
 #include "frontend/http/json_string.h"
 #include "frontend/http/rate_limit_headers.h"
@@ -18,11 +17,14 @@ constexpr std::size_t kDecisionRoom = 512;
 // The longest sentence of our own.
 constexpr std::size_t kSentenceRoom = 128;
 
-void PutField(RoomyText& out, std::string_view name, std::int64_t value) noexcept {
+template <std::size_t size>
+void PutField(RoomyText& out, const char (&name)[size], std::int64_t value) noexcept {
   out.Put(name);
   out.PutNumber(value);
 }
-void PutField(RoomyText& out, std::string_view name, std::optional<std::int64_t> value) noexcept {
+template <std::size_t size>
+void PutField(RoomyText& out, const char (&name)[size],
+              const std::optional<std::int64_t>& value) noexcept {
   out.Put(name);
   if (value) {
     out.PutNumber(*value);
@@ -65,6 +67,14 @@ void PutDecision(RoomyText& out, const Decision& decision, const DecisionFields&
   out.Put(NameOf(decision.source));
   out.Put('"');
   if (decision.reservation != ReservationId::kNone) PutReservation(out, decision.reservation);
+}
+
+void AppendObject(ByteBuffer& out, const Decision& decision, const DecisionFields& fields) {
+  RoomyText text(out.Room(kDecisionRoom + decision.rule.size()));
+  text.Put('{');
+  PutDecision(text, decision, fields);
+  text.Put('}');
+  out.WroteUpTo(text.end());
 }
 
 // What to say to a person, as a JSON string.
@@ -166,15 +176,11 @@ int StatusOf(const Decision& decision) noexcept {
 }
 
 void ReplyWriter::AppendDecision(ByteBuffer& out, const DecisionReply& reply) {
-  RoomyText text(out.Room(kDecisionRoom + reply.decision.rule.size()));
-  text.Put('{');
-  PutDecision(text, reply.decision, FieldsOf(reply.decision, reply.now.wall));
-  text.Put('}');
-  out.WroteUpTo(text.end());
+  AppendObject(out, reply.decision, FieldsOf(reply.decision, reply.now.wall));
 }
 
-void ReplyWriter::WriteDenial(const DecisionReply& reply, int status) {
-  const DecisionFields fields = FieldsOf(reply.decision, reply.now.wall);
+void ReplyWriter::WriteDenial(const DecisionReply& reply, const DecisionFields& fields,
+                              int status) {
   RoomyText text(body_.Room(kDecisionRoom + kSentenceRoom + NamesRoom(reply) +
                             JsonStringRoom(reply.message.size())));
   text.Put("{\"error\":\"");
@@ -187,8 +193,8 @@ void ReplyWriter::WriteDenial(const DecisionReply& reply, int status) {
   body_.WroteUpTo(text.end());
 }
 
-void ReplyWriter::WriteProblem(const DecisionReply& reply, int status) {
-  const DecisionFields fields = FieldsOf(reply.decision, reply.now.wall);
+void ReplyWriter::WriteProblem(const DecisionReply& reply, const DecisionFields& fields,
+                               int status) {
   const ProblemType type = TypeOf(reply.decision.reason);
   RoomyText text(body_.Room(kDecisionRoom + 2 * kSentenceRoom + NamesRoom(reply) +
                             JsonStringRoom(reply.message.size())));
@@ -209,15 +215,16 @@ void ReplyWriter::WriteProblem(const DecisionReply& reply, int status) {
 int ReplyWriter::Decide(ByteBuffer& out, const DecisionReply& reply, const Settings& settings,
                         const ReplyForm& form) {
   const Decision& decision = reply.decision;
+  const DecisionFields fields = FieldsOf(decision, reply.now.wall);
   const int status = StatusOf(decision);
   const bool problem = form.problem && !decision.allowed;
   body_.Clear();
   if (decision.allowed) {
-    AppendDecision(body_, reply);
+    AppendObject(body_, decision, fields);
   } else if (problem) {
-    WriteProblem(reply, status);
+    WriteProblem(reply, fields, status);
   } else {
-    WriteDenial(reply, status);
+    WriteDenial(reply, fields, status);
   }
   HttpResponseWriter response(
       out, {.status = status,
@@ -227,7 +234,7 @@ int ReplyWriter::Decide(ByteBuffer& out, const DecisionReply& reply, const Setti
             .date = date()});
   RoomyText& lines = response.lines();
   lines.Put(problem ? kProblemJson : kJson);
-  PutRateLimitHeaders(lines, decision, reply.each, settings, FieldsOf(decision, reply.now.wall));
+  PutRateLimitHeaders(lines, decision, reply.each, settings, fields, policies_);
   if (!decision.allowed) {
     random_ =
         Mix(random_ ^ static_cast<std::uint64_t>(reply.now.steady.time_since_epoch().count()));

@@ -9,6 +9,8 @@
 #include <weir/engine.h>
 #include <weir/result.h>
 
+#include "frontend/decision_fields.h"
+#include "frontend/http/policy_texts.h"
 #include "frontend/settings.h"
 #include "net/byte_buffer.h"
 #include "net/http/date_line.h"
@@ -59,11 +61,12 @@ class ReplyWriter {
   void Refuse(ByteBuffer& out, const ErrorReply& error, const ReplyForm& form);
 
  private:
-  void WriteDenial(const DecisionReply& reply, int status);
-  void WriteProblem(const DecisionReply& reply, int status);
+  void WriteDenial(const DecisionReply& reply, const DecisionFields& fields, int status);
+  void WriteProblem(const DecisionReply& reply, const DecisionFields& fields, int status);
 
   ByteBuffer body_;
   HttpDateLine date_;
+  PolicyTexts policies_;
   std::uint64_t random_ = 0;
 };
 

@@ -2,24 +2,16 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 namespace weir {
 namespace {
 
-constexpr std::string_view kQuota = ";q=";
-constexpr std::string_view kWindow = ";w=";
-constexpr std::string_view kAvailable = ";r=";
-constexpr std::string_view kEffectiveWindow = ";t=";
+constexpr char kAvailable[] = ";r=";
+constexpr char kEffectiveWindow[] = ";t=";
 
 constexpr std::size_t kFixedRoom = 512;  // The names of all headers, and their numbers.
-constexpr std::size_t kItemRoom = 2 + 2 + 2 * (3 + RoomyText::kNumberRoom);
-constexpr std::size_t kMostNameBytes = 64;
-
-// Integers of structured fields have at most 15 digits.
-void PutInteger(RoomyText& out, std::int64_t number) noexcept {
-  constexpr std::int64_t kMost = 999'999'999'999'999;
-  out.PutNumber(std::clamp<std::int64_t>(number, 0, kMost));
-}
+constexpr std::size_t kItemRoom = 2 + PolicyTexts::kMostBytes;  // With what separates it.
 
 // Rules' names hold nothing that would have to be escaped.
 void PutName(RoomyText& out, std::string_view name) noexcept {
@@ -28,32 +20,33 @@ void PutName(RoomyText& out, std::string_view name) noexcept {
   out.Put('"');
 }
 
-void PutPolicy(RoomyText& out, const RuleDecision& rule) noexcept {
-  PutName(out, rule.decision.rule);
-  out.Put(kQuota);
-  PutInteger(out, rule.decision.limit);
-  if (rule.window <= Duration(0)) return;
-  out.Put(kWindow);
-  PutInteger(out, RoundUpTo<std::chrono::seconds>(rule.window));
+PolicyTexts::Item ItemOf(const RuleDecision& rule) noexcept {
+  return {.name = NameInHeaders(rule.decision.rule),
+          .quota = rule.decision.limit,
+          .window = rule.window};
 }
 
-void PutPolicies(RoomyText& out, const Decision& decision,
-                 std::span<const RuleDecision> each) noexcept {
+void PutPolicies(RoomyText& out, const Decision& decision, std::span<const RuleDecision> each,
+                 PolicyTexts& texts) noexcept {
   bool first = true;
   for (const RuleDecision& rule : each) {
     if (rule.shadow) continue;
-    out.Put(first ? "RateLimit-Policy: " : ", ");
-    first = false;
-    PutPolicy(out, rule);
+    if (std::exchange(first, false)) {
+      out.Put("RateLimit-Policy: ");
+    } else {
+      out.Put(", ");
+    }
+    texts.Put(out, ItemOf(rule));
   }
   if (first) {
     out.Put("RateLimit-Policy: ");
-    PutPolicy(out, {.decision = decision});
+    texts.Put(out, ItemOf({.decision = decision}));
   }
   out.Put("\r\n");
 }
 
-void PutLine(RoomyText& out, std::string_view name, std::int64_t number) noexcept {
+template <std::size_t size>
+void PutLine(RoomyText& out, const char (&name)[size], std::int64_t number) noexcept {
   out.Put(name);
   out.PutNumber(number);
   out.Put("\r\n");
@@ -75,13 +68,18 @@ bool HasNoLimit(const Decision& decision, std::span<const RuleDecision> each) no
 
 }  // namespace
 
+void PutFieldInteger(RoomyText& out, std::int64_t number) noexcept {
+  constexpr std::int64_t kMost = 999'999'999'999'999;
+  out.PutNumber(std::clamp<std::int64_t>(number, 0, kMost));
+}
+
 std::size_t RateLimitHeadersRoom(std::span<const RuleDecision> each) noexcept {
-  return kFixedRoom + kMostNameBytes * 2 + each.size() * (kItemRoom + kMostNameBytes);
+  return kFixedRoom + PolicyTexts::kMostNameBytes + (each.size() + 1) * kItemRoom;
 }
 
 void PutRateLimitHeaders(RoomyText& out, const Decision& decision,
                          std::span<const RuleDecision> each, const Settings& settings,
-                         const DecisionFields& fields) noexcept {
+                         const DecisionFields& fields, PolicyTexts& texts) noexcept {
   if (HasNoLimit(decision, each)) return;
   if (settings.x_ratelimit_headers) {
     PutLine(out, "X-RateLimit-Limit: ", decision.limit);
@@ -90,14 +88,14 @@ void PutRateLimitHeaders(RoomyText& out, const Decision& decision,
             settings.reset == ResetStyle::kEpoch ? fields.reset_at : fields.reset_after);
   }
   if (!settings.ratelimit_headers) return;
-  PutPolicies(out, decision, each);
+  PutPolicies(out, decision, each, texts);
   out.Put("RateLimit: ");
   PutName(out, decision.rule);
   out.Put(kAvailable);
-  PutInteger(out, decision.remaining);
+  PutFieldInteger(out, decision.remaining);
   const bool waits = decision.remaining <= 0 && fields.retry_after.value_or(0) > 0;
   out.Put(kEffectiveWindow);
-  PutInteger(out, waits ? *fields.retry_after : fields.reset_after);
+  PutFieldInteger(out, waits ? *fields.retry_after : fields.reset_after);
   out.Put("\r\n");
 }
 

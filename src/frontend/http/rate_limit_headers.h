@@ -18,6 +18,7 @@
 #include <weir/engine.h>
 
 #include "frontend/decision_fields.h"
+#include "frontend/http/policy_texts.h"
 #include "frontend/settings.h"
 #include "net/http/response_writer.h"
 
@@ -28,13 +29,16 @@ constexpr std::string_view NameInHeaders(std::string_view rule) noexcept {
   return rule.empty() ? std::string_view("default") : rule;
 }
 
+// Integers of structured fields have at most 15 digits, and these here are not below 0.
+void PutFieldInteger(RoomyText& out, std::int64_t number) noexcept;
+
 // How much room the headers of a decision take at most.
 std::size_t RateLimitHeadersRoom(std::span<const RuleDecision> each) noexcept;
 
 // Nothing if no limit had a say: a list, or no rule.
 void PutRateLimitHeaders(RoomyText& out, const Decision& decision,
                          std::span<const RuleDecision> each, const Settings& settings,
-                         const DecisionFields& fields) noexcept;
+                         const DecisionFields& fields, PolicyTexts& texts) noexcept;
 
 inline constexpr std::size_t kDenialHeadersRoom = 80;
 // Cache-Control, and Retry-After unless waiting does not help. Retry-After is up to a tenth later

@@ -14,7 +14,8 @@ std::string Headers(const Decision& decision, std::span<const RuleDecision> each
                     const Settings& settings = {}) {
   std::string room(RateLimitHeadersRoom(each), '.');
   RoomyText text(room.data());
-  PutRateLimitHeaders(text, decision, each, settings, FieldsOf(decision, WallTime{}));
+  PolicyTexts texts;
+  PutRateLimitHeaders(text, decision, each, settings, FieldsOf(decision, WallTime{}), texts);
   EXPECT_LE(static_cast<std::size_t>(text.end() - room.data()), room.size());
   room.resize(static_cast<std::size_t>(text.end() - room.data()));
   return room;

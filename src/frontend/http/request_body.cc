@@ -3,14 +3,15 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
+#include <bit>
 #include <string>
 #include <utility>
 
 #include <weir/limit.h>
 
 #include "frontend/decision_fields.h"
+#include "frontend/http/body_fields.h"
+#include "frontend/http/plain_body.h"
 #include "limit/limit_words.h"
 #include "policy/address.h"
 #include "policy/spec_reader.h"
@@ -20,81 +21,6 @@ namespace {
 
 namespace ondemand = simdjson::ondemand;
 using simdjson::SUCCESS;
-
-constexpr std::array<std::string_view, kBodyFields> kNames = {
-    "ip",   "user",    "api_key", "org",     "tier",  "method",      "path",
-    "host", "domain",  "headers", "cookies", "query", "descriptors", "rules",
-    "cost", "wait_ms", "ttl_ms",  "key",     "limit", "algorithm",   "reservation"};
-
-constexpr std::string_view NameOf(BodyField field) {
-  return kNames[static_cast<std::size_t>(field)];
-}
-
-// Which fields have names of a length: most lengths leave one or two to compare with.
-constexpr std::size_t kMostLength = 11;
-constexpr std::array<BodyFieldSet, kMostLength + 1> FieldsByLength() {
-  std::array<BodyFieldSet, kMostLength + 1> sets{};
-  for (std::size_t i = 0; i < kBodyFields; ++i) sets[kNames[i].size()] |= BodyFieldSet{1} << i;
-  return sets;
-}
-
-std::optional<BodyField> FieldOf(std::string_view name) noexcept {
-  constexpr auto kByLength = FieldsByLength();
-  if (name.size() > kMostLength) return std::nullopt;
-  for (BodyFieldSet set = kByLength[name.size()]; set != 0; set &= set - 1) {
-    const auto number = static_cast<std::size_t>(std::countr_zero(set));
-    if (kNames[number] == name) return static_cast<BodyField>(number);
-  }
-  return std::nullopt;
-}
-
-// The place of a text in a body, by field.
-std::string_view* TextOf(RequestBody& body, BodyField field) noexcept {
-  Request& request = body.request;
-  switch (field) {
-    case BodyField::kIp:
-      return &request.ip;
-    case BodyField::kUser:
-      return &request.user;
-    case BodyField::kApiKey:
-      return &request.api_key;
-    case BodyField::kOrg:
-      return &request.org;
-    case BodyField::kTier:
-      return &request.tier;
-    case BodyField::kMethod:
-      return &request.method;
-    case BodyField::kPath:
-      return &request.path;
-    case BodyField::kHost:
-      return &request.host;
-    case BodyField::kDomain:
-      return &request.domain;
-    case BodyField::kKey:
-      return &body.key;
-    case BodyField::kLimit:
-      return &body.limit;
-    case BodyField::kAlgorithm:
-      return &body.algorithm;
-    default:
-      return nullptr;
-  }
-}
-
-std::vector<NamedValue>* PairsOf(RequestBody& body, BodyField field) noexcept {
-  switch (field) {
-    case BodyField::kHeaders:
-      return &body.headers;
-    case BodyField::kCookies:
-      return &body.cookies;
-    case BodyField::kQuery:
-      return &body.query;
-    case BodyField::kDescriptors:
-      return &body.descriptors;
-    default:
-      return nullptr;
-  }
-}
 
 constexpr std::string_view kJsonBlanks = " \t\r\n";
 
@@ -275,7 +201,8 @@ class RequestBodyReader::Parser {
     }
     const BodyFieldSet missing = form_.required & ~body.seen;
     if (missing != 0) {
-      return FailAt(kNames[static_cast<std::size_t>(std::countr_zero(missing))], "is missing");
+      return FailAt(kBodyFieldNames[static_cast<std::size_t>(std::countr_zero(missing))],
+                    "is missing");
     }
     body.request.headers = body.headers;
     body.request.cookies = body.cookies;
@@ -286,7 +213,7 @@ class RequestBodyReader::Parser {
   }
 
   bool ReadField(std::string_view name, ondemand::value& value, RequestBody& body) {
-    const std::optional<BodyField> field = FieldOf(name);
+    const std::optional<BodyField> field = BodyFieldOf(name);
     if (!field || (SetOf(*field) & form_.allowed) == 0) return UnknownField(name);
     if ((body.seen & SetOf(*field)) != 0) return FailAt(name, "is there twice");
     body.seen |= SetOf(*field);
@@ -311,7 +238,7 @@ class RequestBodyReader::Parser {
   bool UnknownField(std::string_view name) {
     std::vector<std::string_view> allowed;
     for (BodyFieldSet set = form_.allowed; set != 0; set &= set - 1) {
-      allowed.push_back(kNames[static_cast<std::size_t>(std::countr_zero(set))]);
+      allowed.push_back(kBodyFieldNames[static_cast<std::size_t>(std::countr_zero(set))]);
     }
     const auto meant = Nearest(name, allowed);
     const bool is_itself = meant && *meant == name;
@@ -466,6 +393,8 @@ RequestBodyReader::~RequestBodyReader() = default;
 
 std::optional<Error> RequestBodyReader::Read(const Text& text, const Form& form,
                                              RequestBody& body) {
+  body.Clear();
+  if (ReadPlainBody(text.json, form, body)) return std::nullopt;
   body.Clear();
   return parser_->Read(text, form, body);
 }

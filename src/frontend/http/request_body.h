@@ -58,7 +58,7 @@ inline constexpr BodyFieldSet kLimitFields = SetOf(BodyField::kKey) | SetOf(Body
 inline constexpr BodyFieldSet kSettleFields = SetOf(BodyField::kReservation);
 inline constexpr BodyFieldSet kCommitFields = kSettleFields | SetOf(BodyField::kCost);
 
-// What a body says. Refers to the reader that read it.
+// What a body says. Refers to the text, and to the reader that read it.
 struct RequestBody {
   // How many names and values all maps may have together.
   static constexpr std::size_t kMostPairs = 128;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace weir {
 namespace {
@@ -17,6 +18,12 @@ bool IsHostByte(char c) noexcept {
 }
 
 bool IsDigit(char c) noexcept { return c >= '0' && c <= '9'; }
+
+std::uint64_t NumberIn(std::string_view digits) noexcept {
+  std::uint64_t number = 0;
+  for (const char c : digits) number = number * 10 + static_cast<unsigned>(c - '0');
+  return number;
+}
 
 }  // namespace
 
@@ -35,6 +42,21 @@ HttpTarget SplitTarget(std::string_view target) noexcept {
 }
 
 HttpHeadParser::Outcome HttpHeadParser::Parse(std::string_view bytes, HttpHead& head) noexcept {
+  if (head.memo.Recall(bytes)) {
+    if (!std::exchange(head.is_of_memo, true)) return ParseAnew(head.memo.text(), head);
+    head.length = NumberIn(head.memo.length());
+    return Outcome::kComplete;
+  }
+  head.is_of_memo = false;
+  const Outcome outcome = ParseAnew(bytes, head);
+  // No token is kept: whether others send the same could be told by the time that comparing takes.
+  if (outcome == Outcome::kComplete && head.authorization.empty()) {
+    head.memo.Keep(bytes.substr(0, head.size), head.length_text);
+  }
+  return outcome;
+}
+
+HttpHeadParser::Outcome HttpHeadParser::ParseAnew(std::string_view bytes, HttpHead& head) noexcept {
   using Line = HttpFieldLine::Outcome;
   begin_ = p_ = bytes.data();
   end_ = p_ + bytes.size();
@@ -44,7 +66,7 @@ HttpHeadParser::Outcome HttpHeadParser::Parse(std::string_view bytes, HttpHead& 
   head.length = 0;
   head.chunked = head.expects_continue = head.has_host = head.has_length = head.has_expect =
       head.says_keep_alive = head.says_close = false;
-  head.host = head.authorization = head.accept = {};
+  head.host = head.authorization = head.accept = head.length_text = {};
   const Outcome first = ParseFirstLine();
   if (first != Outcome::kComplete) return first;
   for (;;) {
@@ -167,7 +189,8 @@ bool HttpHeadParser::NoteLength(std::string_view value) noexcept {
   if (!std::ranges::all_of(value, IsDigit)) return Refuse("Content-Length is no number");
   if (value.size() > kMostDigits) return Refuse("Content-Length has too many digits");
   head_->has_length = true;
-  for (const char c : value) head_->length = head_->length * 10 + static_cast<unsigned>(c - '0');
+  head_->length = NumberIn(value);
+  head_->length_text = value;
   return true;
 }
 

@@ -1,5 +1,6 @@
 // The head of an HTTP/1 request: its first line and its headers, as views of the bytes they stand
-// in. Strict by RFC 9112; what is ambiguous about where a request ends is refused.
+// in, or of a copy of the same. Strict by RFC 9112; what is ambiguous about where a request ends is
+// refused.
 #pragma once
 
 #include <array>
@@ -11,6 +12,7 @@
 #include <weir/request.h>
 
 #include "net/http/field_line.h"
+#include "net/http/head_memo.h"
 
 namespace weir {
 
@@ -18,6 +20,10 @@ enum class HttpVersion : std::uint8_t { k10, k11 };
 
 struct HttpHead {
   static constexpr std::size_t kMostFields = 100;
+
+  HttpHead() = default;
+  HttpHead(const HttpHead&) = delete;  // Its views may be of its own memo.
+  HttpHead& operator=(const HttpHead&) = delete;
 
   std::string_view method{};
   std::string_view target{};  // As it was sent.
@@ -30,8 +36,9 @@ struct HttpHead {
   bool has_expect = false;
   bool says_keep_alive = false;  // Connection, as it was sent.
   bool says_close = false;
-  std::uint64_t length = 0;  // Of the body, unless it is chunked.
-  std::size_t size = 0;      // Bytes up to and with the empty line.
+  std::uint64_t length = 0;        // Of the body, unless it is chunked,
+  std::string_view length_text{};  // as it was sent.
+  std::size_t size = 0;            // Bytes up to and with the empty line.
   std::string_view host{};
   std::string_view authorization{};
   std::string_view accept{};  // The first, if there are several.
@@ -40,6 +47,9 @@ struct HttpHead {
   std::array<NamedValue, kMostFields> fields;
 
   std::span<const NamedValue> headers() const noexcept { return {fields.data(), field_count}; }
+
+  HttpHeadMemo memo{};
+  bool is_of_memo = false;  // All of the above was parsed from there.
 };
 
 // The path and the query of a target, be it /path?query or http://host/path?query.
@@ -54,11 +64,13 @@ class HttpHeadParser {
   enum class Outcome : std::uint8_t { kIncomplete, kComplete, kFault };
 
   // Reads the head that begins with `bytes`. Goes from left to right, so that a fault is the same
-  // however much of the request is there already.
+  // however much of the request is there already. `head` may hold what was read last, by whomever:
+  // then one that says the same again is not parsed again.
   Outcome Parse(std::string_view bytes, HttpHead& head) noexcept;
   const HttpFault& fault() const noexcept { return fault_; }
 
  private:
+  Outcome ParseAnew(std::string_view bytes, HttpHead& head) noexcept;
   Outcome ParseFirstLine() noexcept;
   Outcome ParseVersion(const char* version) noexcept;
   bool NoteField(std::string_view name, std::string_view value) noexcept;

@@ -5,13 +5,13 @@
 //   response.Finish("{}");
 #pragma once
 
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
 
 #include "net/byte_buffer.h"
+#include "net/http/decimal.h"
 
 namespace weir {
 
@@ -25,14 +25,19 @@ class RoomyText {
     std::memcpy(p_, text.data(), text.size());
     p_ += text.size();
   }
+  // Text whose length the compiler knows: a few moves rather than a call, and most of a reply is
+  // made of such.
+  template <std::size_t size>
+  void Put(const char (&text)[size]) noexcept {
+    std::memcpy(p_, text, size - 1);
+    p_ += size - 1;
+  }
   void Put(char c) noexcept { *p_++ = c; }
   // At most 20 bytes.
-  void PutNumber(std::int64_t number) noexcept {
-    p_ = std::to_chars(p_, p_ + kNumberRoom, number).ptr;
-  }
+  void PutNumber(std::int64_t number) noexcept { p_ = WriteDecimal(p_, number); }
   char* end() const noexcept { return p_; }
 
-  static constexpr std::size_t kNumberRoom = 20;
+  static constexpr std::size_t kNumberRoom = kMostDecimalSize;
 
  private:
   char* p_;
