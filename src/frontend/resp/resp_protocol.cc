@@ -32,6 +32,10 @@ using resp::Version;
 
 constexpr std::size_t kMostArguments = 1024;
 
+// To copy where a request will be filled in. One made there would be filled with zeros by an
+// instruction that takes long to begin.
+const Request kUnfilled;
+
 using Words = std::span<const std::string_view>;
 
 std::string UnknownRule(std::string_view name) { return "unknown rule " + Quoted(name); }
@@ -320,7 +324,7 @@ void RespProtocol::GatherLimit(Words words, Turn& turn) {
 void RespProtocol::Check(Words words, Turn& turn) {
   Gathered& gathered = turn.gathered;
   if (!gathered.limits.empty()) Decide(turn);
-  BatchRequest& check = gathered.checks.emplace_back();
+  BatchRequest& check = gathered.checks.emplace_back(kUnfilled);
   const Result<CheckTerms> terms =
       ReadCheckWords(words, {.wait = true}, gathered.values, check.request);
   const bool known = check.request.rules.empty() || desk_.engine.HasRule(words[0]);
