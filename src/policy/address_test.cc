@@ -230,6 +230,23 @@ RC_GTEST_PROP(IpAddress, AgreesWithInetPtonOnRandomText, ()) {
   }
 }
 
+// Every place with everything that could be mistaken for a number from 0 to 255.
+TEST(IpAddress, AgreesWithInetPtonOnAlmostIPv4) {
+  const std::vector<std::string> parts = {"",    "0",   "00",  "01",  "9",    "10",  "099", "100",
+                                          "249", "255", "256", "300", "1000", "a",   "1a",  " 1",
+                                          "1 ",  "+1",  "/",   ":",   "1.",   "\xb1"};
+  for (const std::string& first : parts) {
+    for (const std::string& second : parts) {
+      for (const std::string& third : parts) {
+        for (const std::string& fourth : parts) {
+          const std::string text = first + "." + second + "." + third + "." + fourth;
+          ASSERT_EQ(IpAddress::Parse(text), ByInetPton(text)) << text;
+        }
+      }
+    }
+  }
+}
+
 TEST(IpAddress, IsFoundInWhatProxiesWrite) {
   EXPECT_EQ(Forwarded("192.0.2.1"), "192.0.2.1");
   EXPECT_EQ(Forwarded(" \t192.0.2.1\t "), "192.0.2.1");

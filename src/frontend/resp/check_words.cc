@@ -14,8 +14,15 @@
 namespace weir::resp {
 namespace {
 
-constexpr std::array<std::string_view, 4> kPrefixes = {"header.", "cookie.", "query.",
-                                                       "descriptor."};
+// Attributes that have names of their own.
+struct Named {
+  std::string_view prefix;
+  std::span<const NamedValue> Request::* member;
+};
+constexpr std::array<Named, 4> kNamed = {{{"header.", &Request::headers},
+                                          {"cookie.", &Request::cookies},
+                                          {"query.", &Request::query},
+                                          {"descriptor.", &Request::descriptors}}};
 constexpr std::size_t kHeaders = 0;
 
 std::unexpected<Error> Invalid(std::string message) {
@@ -39,33 +46,27 @@ constexpr std::int64_t Milliseconds(Duration length) noexcept {
 // Reads the names and values of one command.
 class CheckReader {
  public:
-  CheckReader(const CheckOptions& options, NamedValues& values, CheckWords& check) noexcept
-      : options_(options), values_(values), check_(check) {
-    for (std::size_t i = 0; i < kPrefixes.size(); ++i) begin_[i] = values[i].size();
-  }
+  CheckReader(const CheckOptions& options, NamedValues& values, Request& request) noexcept
+      : options_(options), values_(values), request_(request) {}
 
-  Result<void> Read(std::span<const std::string_view> words) {
+  Result<CheckTerms> Read(std::span<const std::string_view> words) {
     for (std::size_t i = 0; i < words.size(); i += 2) {
       const std::string_view name = words[i];
       if (i + 1 == words.size()) return Invalid(Quoted(name) + ": its value is missing");
       const std::string_view value = words[i + 1];
       if (std::string_view Request::* const member = MemberOf(name)) [[likely]] {
-        if ((check_.request.*member).data() != nullptr) return Doubled(name);
+        if ((request_.*member).data() != nullptr) return Doubled(name);
         if (member == &Request::ip && !IsAddress(value)) {
           return Invalid("ip: write an address: 203.0.113.9 or 2001:db8::1");
         }
-        check_.request.*member = value;
+        request_.*member = value;
         continue;
       }
       const Result<void> read =
           name.starts_with('@') ? TakeOption(name, value) : TakeNamed(name, value);
-      if (!read) return read;
+      if (!read) return std::unexpected(read.error());
     }
-    check_.request.headers = Taken(0);
-    check_.request.cookies = Taken(1);
-    check_.request.query = Taken(2);
-    check_.request.descriptors = Taken(3);
-    return {};
+    return terms_;
   }
 
  private:
@@ -103,14 +104,14 @@ class CheckReader {
 
   Result<void> TakeOption(std::string_view name, std::string_view value) {
     if (name == "@cost" && options_.cost) {
-      return Take(kCost, name, ReadCost(value), check_.cost);
+      return Take(kCost, name, ReadCost(value), terms_.cost);
     }
     if (name == "@wait_ms" && (options_.wait || value == "0")) {
-      return TakeLength(kWait, name, value, 0, kMaxWait, check_.wait);
+      return TakeLength(kWait, name, value, 0, kMaxWait, terms_.wait);
     }
     if (name == "@wait_ms") return Invalid("@wait_ms: only WEIR.CHECK waits; write 0");
     if (name == "@ttl_ms" && options_.ttl) {
-      return TakeLength(kTtl, name, value, 1, kMostReservationTtl, check_.ttl);
+      return TakeLength(kTtl, name, value, 1, kMostReservationTtl, terms_.ttl);
     }
     std::string allowed;
     if (options_.cost) allowed += " @cost";
@@ -142,20 +143,24 @@ class CheckReader {
 
   // header.x-plan and the like.
   Result<void> TakeNamed(std::string_view name, std::string_view value) {
-    for (std::size_t kind = 0; kind < kPrefixes.size(); ++kind) {
-      if (!name.starts_with(kPrefixes[kind])) continue;
-      const std::string_view own = name.substr(kPrefixes[kind].size());
+    for (std::size_t kind = 0; kind < kNamed.size(); ++kind) {
+      const auto& [prefix, member] = kNamed[kind];
+      if (!name.starts_with(prefix)) continue;
+      const std::string_view own = name.substr(prefix.size());
       if (own.empty()) return Invalid(Quoted(name) + ": a name is missing behind the dot");
-      for (const NamedValue& before : Taken(kind)) {
+      std::span<const NamedValue>& taken = request_.*member;
+      for (const NamedValue& before : taken) {
         const bool same =
             kind == kHeaders ? EqualIgnoringCase(before.name, own) : before.name == own;
         if (same) return Doubled(name);
       }
-      if (Taken(kind).size() == NamedValues::kMostOfAKind) {
-        return Invalid(std::string(kPrefixes[kind]) + "NAME: more than " +
+      if (taken.size() == NamedValues::kMostOfAKind) {
+        return Invalid(std::string(prefix) + "NAME: more than " +
                        std::to_string(NamedValues::kMostOfAKind) + " are not allowed");
       }
-      values_[kind].emplace_back(own, value);
+      // Those of one command lie behind each other.
+      const NamedValue& added = values_[kind].emplace_back(own, value);
+      taken = {&added - taken.size(), taken.size() + 1};
       return {};
     }
     return Invalid(Quoted(name) +
@@ -163,15 +168,10 @@ class CheckReader {
                    "domain header.NAME cookie.NAME query.NAME descriptor.NAME");
   }
 
-  // Of this command.
-  std::span<const NamedValue> Taken(std::size_t kind) noexcept {
-    return std::span<const NamedValue>(values_[kind].span()).subspan(begin_[kind]);
-  }
-
   const CheckOptions& options_;
   NamedValues& values_;
-  CheckWords& check_;
-  std::array<std::size_t, kPrefixes.size()> begin_{};
+  Request& request_;
+  CheckTerms terms_{};
   unsigned seen_ = 0;
 };
 
@@ -181,11 +181,12 @@ Result<std::int64_t> ReadCost(std::string_view text) {
   return ReadOption("@cost", text, 0, kMaxCount);
 }
 
-Result<void> ReadCheckWords(std::span<const std::string_view> words, const CheckOptions& options,
-                            NamedValues& values, CheckWords& check) {
+Result<CheckTerms> ReadCheckWords(std::span<const std::string_view> words,
+                                  const CheckOptions& options, NamedValues& values,
+                                  Request& request) {
   // The word itself is the list of the one rule.
-  if (words.front() != "*") check.request.rules = words.first(1);
-  return CheckReader(options, values, check).Read(words.subspan(1));
+  if (words.front() != "*") request.rules = words.first(1);
+  return CheckReader(options, values, request).Read(words.subspan(1));
 }
 
 }  // namespace weir::resp

@@ -46,8 +46,8 @@ class NamedValues {
   Kind kinds_[4];
 };
 
-struct CheckWords {
-  Request request{};
+// What the options say.
+struct CheckTerms {
   std::int64_t cost = 1;
   Duration wait{0};
   Duration ttl = std::chrono::seconds(60);
@@ -60,10 +60,12 @@ struct CheckOptions {
   bool ttl = false;
 };
 
-// `words` from the rule on; the request refers to them and to `values`. The name of the rule is not
-// looked up.
-Result<void> ReadCheckWords(std::span<const std::string_view> words, const CheckOptions& options,
-                            NamedValues& values, CheckWords& check);
+// `words` from the rule on. Fills in a request that is as it was made: it is large, so it is read
+// where it will stay. It refers to the words and to `values`. The name of the rule is not looked
+// up.
+Result<CheckTerms> ReadCheckWords(std::span<const std::string_view> words,
+                                  const CheckOptions& options, NamedValues& values,
+                                  Request& request);
 
 // "@cost": a whole number from 0 to kMaxCount.
 Result<std::int64_t> ReadCost(std::string_view text);

@@ -56,7 +56,8 @@ std::span<const CommandRow> Commands() noexcept { return kCommands; }
 bool EqualsUpperCase(std::string_view text, std::string_view upper_case) noexcept {
   if (text.size() != upper_case.size()) return false;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (ToUpper(text[i]) != upper_case[i]) return false;
+    // Mostly it is written in upper case already.
+    if (text[i] != upper_case[i] && ToUpper(text[i]) != upper_case[i]) return false;
   }
   return true;
 }

@@ -20,7 +20,7 @@
 namespace weir {
 namespace {
 
-using resp::CheckWords;
+using resp::CheckTerms;
 using resp::CommandId;
 using resp::CommandReading;
 using resp::CommandRow;
@@ -31,6 +31,10 @@ using resp::ThrottleStyle;
 using resp::Version;
 
 constexpr std::size_t kMostArguments = 1024;
+
+// To copy where a request will be filled in. One made there would be filled with zeros by an
+// instruction that takes long to begin.
+const Request kUnfilled;
 
 using Words = std::span<const std::string_view>;
 
@@ -94,9 +98,9 @@ class RespProtocol final : public Protocol {
   void GatherLimit(Words words, Turn& turn);
   void AddLimit(const LimitRequest& request, const LimitShape& shape, Turn& turn);
   void Check(Words words, Turn& turn);
-  void Wait(Words words, const CheckWords& check, Turn& turn);
+  void Wait(Words words, const Request& request, const CheckTerms& terms, Turn& turn);
   // Peek, reserve and those who manage.
-  Answer Ask(CommandId id, const CheckWords& check, Now now);
+  Answer Ask(CommandId id, const Request& request, const CheckTerms& terms, Now now);
   void DecideOne(CommandId id, Words words, Turn& turn);
   void Settle(CommandId id, Words words, Turn& turn);
   void Stop(const CommandReading& reading);
@@ -318,23 +322,29 @@ void RespProtocol::GatherLimit(Words words, Turn& turn) {
 }
 
 void RespProtocol::Check(Words words, Turn& turn) {
-  CheckWords check;
-  if (!turn.gathered.limits.empty()) Decide(turn);
-  const Result<void> read = ReadCheckWords(words, {.wait = true}, turn.gathered.values, check);
-  if (!read) [[unlikely]]
-    return Fail(read.error(), turn);
-  if (!check.request.rules.empty() && !desk_.engine.HasRule(words[0])) [[unlikely]]
-    return Fail(UnknownRule(words[0]), turn);
-  if (check.wait > Duration(0)) return Wait(words, check, turn);
-  turn.gathered.checks.emplace_back(check.request, check.cost);
+  Gathered& gathered = turn.gathered;
+  if (!gathered.limits.empty()) Decide(turn);
+  BatchRequest& check = gathered.checks.emplace_back(kUnfilled);
+  const Result<CheckTerms> terms =
+      ReadCheckWords(words, {.wait = true}, gathered.values, check.request);
+  const bool known = check.request.rules.empty() || desk_.engine.HasRule(words[0]);
+  if (terms && known && terms->wait <= Duration(0)) [[likely]] {
+    check.cost = terms->cost;
+    return;
+  }
+  const Request request = check.request;
+  gathered.checks.pop_back();
+  if (!terms) return Fail(terms.error(), turn);
+  if (!known) return Fail(UnknownRule(words[0]), turn);
+  Wait(words, request, *terms, turn);
 }
 
-void RespProtocol::Wait(Words words, const CheckWords& check, Turn& turn) {
+void RespProtocol::Wait(Words words, const Request& request, const CheckTerms& terms, Turn& turn) {
   if (!turn.gathered.empty()) {
     Decide(turn);  // Which clears what this request refers to.
     return Check(words, turn);
   }
-  exchange_.CheckWaiting(check.request, {.cost = check.cost}, check.wait,
+  exchange_.CheckWaiting(request, {.cost = terms.cost}, terms.wait,
                          std::to_underlying(session_.version()));
   turn.gathered.Clear();
 }
@@ -347,40 +357,40 @@ void RespProtocol::OnWaited(Replies::Ticket ticket, std::uint64_t tag, const Ans
   exchange_.replies().Fill(ticket, out.view());
 }
 
-Answer RespProtocol::Ask(CommandId id, const CheckWords& check, Now now) {
-  const weir::Ask ask{.cost = check.cost, .now = now};
+Answer RespProtocol::Ask(CommandId id, const Request& request, const CheckTerms& terms, Now now) {
+  const weir::Ask ask{.cost = terms.cost, .now = now};
   switch (id) {
     case CommandId::kWeirPeek:
-      return desk_.engine.Peek(check.request, ask);
+      return desk_.engine.Peek(request, ask);
     case CommandId::kWeirReserve:
-      return desk_.engine.Reserve(check.request, ask, check.ttl);
+      return desk_.engine.Reserve(request, ask, terms.ttl);
     case CommandId::kWeirRefund:
-      return desk_.engine.Refund(check.request, ask);
+      return desk_.engine.Refund(request, ask);
     case CommandId::kWeirPenalize:
-      return desk_.engine.Penalize(check.request, ask);
+      return desk_.engine.Penalize(request, ask);
     default:
-      return desk_.engine.Reset(check.request, ask);
+      return desk_.engine.Reset(request, ask);
   }
 }
 
 void RespProtocol::DecideOne(CommandId id, Words words, Turn& turn) {
   const bool manages =
       id == CommandId::kWeirRefund || id == CommandId::kWeirPenalize || id == CommandId::kWeirReset;
-  CheckWords check;
-  const Result<void> read = ReadCheckWords(
+  Request request;
+  const Result<CheckTerms> terms = ReadCheckWords(
       words, {.cost = id != CommandId::kWeirReset, .ttl = id == CommandId::kWeirReserve},
-      turn.gathered.values, check);
+      turn.gathered.values, request);
   Reply reply = NewReply();
-  if (!read) {
-    reply.Fail(read.error());
-  } else if (check.cost == 0 && id == CommandId::kWeirReserve) {
+  if (!terms) {
+    reply.Fail(terms.error());
+  } else if (terms->cost == 0 && id == CommandId::kWeirReserve) {
     reply.Fail("ERR", "\"@cost\": there is nothing to reserve; write at least 1");
-  } else if (check.request.rules.empty() && manages) {
+  } else if (request.rules.empty() && manages) {
     reply.Fail("ERR", "rule: \"*\" is not allowed here; write the name of the rule that is meant");
-  } else if (!check.request.rules.empty() && !desk_.engine.HasRule(words[0])) {
+  } else if (!request.rules.empty() && !desk_.engine.HasRule(words[0])) {
     reply.Fail("ERR", UnknownRule(words[0]));
   } else {
-    const Answer answer = Ask(id, check, turn.now);
+    const Answer answer = Ask(id, request, *terms, turn.now);
     ++turn.progress.decided;
     WriteDecision(reply.out(), session_.version(), answer.decision, turn.now.wall);
   }

@@ -1,6 +1,7 @@
 #include "net/resp/command_reader.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "net/resp/words.h"
@@ -18,8 +19,40 @@ constexpr std::ptrdiff_t kMostDigits = 10;
 
 enum class Line : std::uint8_t { kComplete, kIncomplete, kBad };
 
+inline std::uint32_t FourBytes(const char* at) noexcept {
+  std::uint32_t bytes;
+  std::memcpy(&bytes, at, 4);
+  return bytes;
+}
+
+// A type, one or two digits and a line end, which are nearly all headers there are. They are looked
+// at together, because this is where most of the time goes. `at` moves behind them. False if there
+// is something else, or too little to tell; then the header has to be read byte by byte.
+template <char kType>
+inline bool ReadShortHeader(const char*& at, const char* end, std::size_t& number) noexcept {
+  if constexpr (std::endian::native != std::endian::little) return false;
+  if (end - at < 5) return false;
+  // Taking "$0\r\n" from "$7\r\n" leaves a 7 in the second byte, and no other bytes leave that.
+  constexpr std::uint32_t kZero = kType | '0' << 8 | '\r' << 16 | '\n' << 24;
+  const std::uint32_t digit = std::rotr(FourBytes(at) - kZero, 8);
+  if (digit <= 9) {
+    at += 4;
+    number = digit;
+    return true;
+  }
+  // Taking "00\r\n" from "75\r\n" leaves 7 and 5.
+  constexpr std::uint32_t kTwoZeros = '0' | '0' << 8 | '\r' << 16 | '\n' << 24;
+  const std::uint32_t digits = FourBytes(at + 1) - kTwoZeros;
+  const std::uint32_t tens = digits & 0xff;
+  const std::uint32_t ones = digits >> 8;
+  if (*at != kType || tens == 0 || tens > 9 || ones > 9) return false;
+  at += 5;
+  number = tens * 10 + ones;
+  return true;
+}
+
 // Digits and a line end. `at` moves behind them if they are complete. As in Redis no zero may lead.
-inline Line ReadNumber(const char*& at, const char* end, std::size_t& number) noexcept {
+Line ReadNumber(const char*& at, const char* end, std::size_t& number) noexcept {
   const char* p = at;
   std::size_t value = 0;
   for (; p != end; ++p) {
@@ -63,20 +96,13 @@ struct CommandReader::Walk {
   void Go(std::string_view* words) noexcept {
     reading.kind = Kind::kCommand;
     while (left > 0) {
-      if (at == end) return Stop({.wants = Least()});
-      if (*at != '$') [[unlikely]]
-        return Stop(Malformed(Problem::kNoDollar, *at));
-      const char* text = at + 1;
+      const char* text = at;
       std::size_t length = 0;
-      const Line line = ReadNumber(text, end, length);
-      if (line != Line::kComplete) [[unlikely]] {
-        return Stop(line == Line::kBad ? Malformed(Problem::kLength)
-                                       : CommandReading{.wants = Least()});
-      }
+      if (!ReadShortHeader<'$'>(text, end, length) && !ReadHeader(text, length)) return;
       const auto rest = static_cast<std::size_t>(end - text);
       if (rest < length + 2) [[unlikely]]
         return StopWithin(text, length);
-      if (text[length] != '\r' || text[length + 1] != '\n') [[unlikely]]
+      if (std::memcmp(text + length, "\r\n", 2) != 0) [[unlikely]]
         return Stop(Malformed(Problem::kNoLineEnd));
       if (words != nullptr) *words++ = {text, length};
       at = text + length + 2;
@@ -87,6 +113,18 @@ struct CommandReader::Walk {
   std::size_t passed() const noexcept { return static_cast<std::size_t>(at - begin); }
 
  private:
+  // The length of the next argument, however it is written. False: nothing can be read.
+  bool ReadHeader(const char*& text, std::size_t& length) noexcept {
+    if (text != end && *text != '$') {
+      Stop(Malformed(Problem::kNoDollar, *text));
+      return false;
+    }
+    const Line line = text == end ? Line::kIncomplete : ReadNumber(++text, end, length);
+    if (line == Line::kBad) Stop(Malformed(Problem::kLength));
+    if (line == Line::kIncomplete) Stop({.wants = Least()});
+    return line == Line::kComplete;
+  }
+
   void Stop(const CommandReading& with) noexcept { reading = with; }
   // How many bytes it takes at least to have all that is left.
   std::size_t Least() const noexcept { return passed() + left * kShortestArgument; }
@@ -113,14 +151,18 @@ CommandReading CommandReader::Read(std::span<char> input, std::span<std::string_
 CommandReading CommandReader::ReadArray(std::string_view input, std::span<std::string_view> room,
                                         const CommandBounds& bounds) noexcept {
   const char* const end = input.data() + input.size();
-  const char* at = input.data() + 1;
-  // A negative count is that of no command, as in Redis.
-  const bool negative = at != end && *at == '-';
-  if (negative) ++at;
+  const char* at = input.data();
   std::size_t count = 0;
-  const Line line = ReadNumber(at, end, count);
-  if (line == Line::kIncomplete) return Incomplete(input.size() + 1, input, bounds);
-  if (line == Line::kBad) return Malformed(Problem::kCount);
+  // A negative count is that of no command, as in Redis.
+  bool negative = false;
+  if (!ReadShortHeader<'*'>(at, end, count)) {
+    ++at;
+    negative = at != end && *at == '-';
+    if (negative) ++at;
+    const Line line = ReadNumber(at, end, count);
+    if (line == Line::kIncomplete) return Incomplete(input.size() + 1, input, bounds);
+    if (line == Line::kBad) return Malformed(Problem::kCount);
+  }
   const auto header = static_cast<std::size_t>(at - input.data());
   if (negative || count == 0) {
     Forget();

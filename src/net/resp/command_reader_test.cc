@@ -1,7 +1,10 @@
 #include "net/resp/command_reader.h"
 
+#include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -115,8 +118,67 @@ TEST(CommandReader, SaysWhatIsWrongInTheWordsOfRedis) {
   }
   EXPECT_EQ(ReadAll("*1\r\nPING\r\n").error, "Protocol error: expected '$', got 'P'");
   EXPECT_EQ(ReadAll("*1\r\n\r\n").error, "Protocol error: expected '$', got ' '");
+  for (const char* bad : {"#4\r\nPING\r\n", "#11\r\nCL.THROTTLE\r\n"}) {
+    EXPECT_EQ(ReadAll("*1\r\n" + std::string(bad)).error, "Protocol error: expected '$', got '#'");
+  }
   EXPECT_EQ(ReadAll("*1\r\n$4\r\nPINGxx").error,
             "Protocol error: an argument is not followed by a line end");
+}
+
+// The number that a text begins with, as the rules have it: digits without a zero in front, and a
+// line end.
+std::optional<std::size_t> NumberAt(std::string_view text) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  if (digits == 0 || !text.substr(digits).starts_with("\r\n")) return std::nullopt;
+  if (text[0] == '0' && digits > 1) return std::nullopt;
+  return std::stoul(std::string(text.substr(0, digits)));
+}
+
+// Short headers are read four bytes at a time: no four bytes may be taken for what they are not.
+TEST(CommandReader, TakesNothingElseForAShortNumber) {
+  using namespace std::string_view_literals;
+  constexpr std::string_view kBytes = "0159/:\r\n\x0c\x0e\x09\x0b-$*a\0\x80\xff"sv;
+  std::string number(4, ' ');
+  for (const char first : kBytes) {
+    for (const char second : kBytes) {
+      for (const char third : kBytes) {
+        for (const char fourth : kBytes) {
+          number = {first, second, third, fourth};
+          const std::optional<std::size_t> expected = NumberAt(number);
+          const std::size_t digits = expected ? number.find('\r') : 0;
+
+          // One byte more of a text that is longer than that, unless it is empty.
+          const Read length = ReadAll("*1\r\n$" + number + "x");
+          const bool empty = expected == 0U;
+          const std::string wrong =
+              empty ? "Protocol error: an argument is not followed by a line end"
+                    : "Protocol error: invalid bulk length";
+          ASSERT_EQ(length.error, expected && !empty ? "" : wrong)
+              << testing::PrintToString(number);
+          if (expected && !empty) {
+            ASSERT_EQ(length.wants, 4 + 1 + digits + 2 + *expected + 2);
+          }
+
+          // Only the first of the commands that these may be.
+          std::string counted = "*" + number + "x";
+          std::array<std::string_view, 200> room;
+          const CommandReading count = CommandReader().Read(counted, room, {});
+          const bool negative = first == '-' && NumberAt(number.substr(1)).has_value();
+          const bool is_count = count.problem != CommandReading::Problem::kCount;
+          ASSERT_EQ(is_count, expected || negative) << testing::PrintToString(number);
+        }
+      }
+    }
+  }
+}
+
+TEST(CommandReader, ReadsEveryShortCountAndLength) {
+  for (std::size_t number = 1; number <= 120; ++number) {
+    const std::vector<std::string> command(number, std::string(number, 'x'));
+    ByteBuffer bytes;
+    WriteCommand(bytes, std::vector<std::string_view>(command.begin(), command.end()));
+    EXPECT_THAT(ReadAll(std::string(bytes.view())).commands, ElementsAre(command)) << number;
+  }
 }
 
 TEST(CommandReader, RefusesTooMuchAsSoonAsItIsDeclared) {

@@ -2,7 +2,6 @@
 // become what Redis sends in their place to those who speak RESP2.
 #pragma once
 
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -18,19 +17,14 @@ enum class Version : std::uint8_t { kResp2 = 2, kResp3 = 3 };
 // Of any 64-bit integer: a sign and 19 digits.
 inline constexpr std::size_t kMostIntegerBytes = 20;
 
-// Writes the number and returns its end. One and two digits, which most numbers have, are written
-// without further ado.
+char* PutLongInteger(char* at, std::int64_t number) noexcept;
+
+// Writes the number and returns its end. One digit, which most numbers have, is written without
+// further ado.
 inline char* PutInteger(char* at, std::int64_t number) noexcept {
-  if (number >= 0 && number < 10) {
-    *at = static_cast<char>('0' + number);
-    return at + 1;
-  }
-  if (number >= 0 && number < 100) {
-    at[0] = static_cast<char>('0' + number / 10);
-    at[1] = static_cast<char>('0' + number % 10);
-    return at + 2;
-  }
-  return std::to_chars(at, at + kMostIntegerBytes, number).ptr;
+  if (number < 0 || number > 9) return PutLongInteger(at, number);
+  *at = static_cast<char>('0' + number);
+  return at + 1;
 }
 
 // A text whose length is known when this is compiled, without its final zero.
