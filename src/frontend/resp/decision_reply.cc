@@ -23,12 +23,12 @@ char* PutHeader(char* at, bool resp3, bool with_reservation) noexcept {
 
 // Behind its '$'.
 char* PutBulk(char* at, std::string_view text) noexcept {
-  at = PutInteger(at, static_cast<std::int64_t>(text.size()));
+  at = PutDecimal(at, static_cast<std::int64_t>(text.size()));
   return PutText(PutText(at, "\r\n"), text);
 }
 
 char* PutNumberOrNull(char* at, std::optional<std::int64_t> number, bool resp3) noexcept {
-  if (number) return PutInteger(PutText(at, ":"), *number);
+  if (number) return PutDecimal(PutText(at, ":"), *number);
   return resp3 ? PutText(at, "_") : PutText(at, "$-1");
 }
 
@@ -68,14 +68,14 @@ void WriteDecision(ByteBuffer& out, Version version, const Decision& decision, W
   at = PutHeader(at, resp3, reserved);
   at = PutAllowed(PutText(at, "\r\n$7\r\nallowed\r\n"), decision.allowed, resp3);
   at = PutBulk(PutText(at, "\r\n$4\r\nrule\r\n$"), decision.rule);
-  at = PutInteger(PutText(at, "\r\n$5\r\nlimit\r\n:"), decision.limit);
-  at = PutInteger(PutText(at, "\r\n$9\r\nremaining\r\n:"), decision.remaining);
-  at = PutInteger(PutText(at, "\r\n$4\r\ncost\r\n:"), decision.cost);
+  at = PutDecimal(PutText(at, "\r\n$5\r\nlimit\r\n:"), decision.limit);
+  at = PutDecimal(PutText(at, "\r\n$9\r\nremaining\r\n:"), decision.remaining);
+  at = PutDecimal(PutText(at, "\r\n$4\r\ncost\r\n:"), decision.cost);
   at = PutRetry(at, fields, resp3);
-  at = PutInteger(PutText(at, "\r\n$11\r\nreset_after\r\n:"), fields.reset_after);
-  at = PutInteger(PutText(at, "\r\n$14\r\nreset_after_ms\r\n:"), fields.reset_after_ms);
-  at = PutInteger(PutText(at, "\r\n$8\r\nreset_at\r\n:"), fields.reset_at);
-  at = PutInteger(PutText(at, "\r\n$8\r\ndelay_ms\r\n:"), fields.delay_ms);
+  at = PutDecimal(PutText(at, "\r\n$11\r\nreset_after\r\n:"), fields.reset_after);
+  at = PutDecimal(PutText(at, "\r\n$14\r\nreset_after_ms\r\n:"), fields.reset_after_ms);
+  at = PutDecimal(PutText(at, "\r\n$8\r\nreset_at\r\n:"), fields.reset_at);
+  at = PutDecimal(PutText(at, "\r\n$8\r\ndelay_ms\r\n:"), fields.delay_ms);
   at = PutReasonAndSource(at, decision);
   if (reserved) at = PutReservation(at, decision.reservation);
   out.WroteUpTo(PutText(at, "\r\n"));

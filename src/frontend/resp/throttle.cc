@@ -125,12 +125,12 @@ void WriteThrottleReply(ByteBuffer& out, ThrottleStyle style, std::int64_t quant
                         const LimitRequest& request) {
   const FiveIntegers reply = style == ThrottleStyle::kRedisCell ? CellReply(quantity, request)
                                                                 : CrabReply(request.decision);
-  char* at = out.Room(5 * (kMostIntegerBytes + 3) + 8);
-  at = PutInteger(PutText(at, "*5\r\n:"), reply.verdict);
-  at = PutInteger(PutText(at, "\r\n:"), reply.limit);
-  at = PutInteger(PutText(at, "\r\n:"), reply.remaining);
-  at = PutInteger(PutText(at, "\r\n:"), reply.first_time);
-  at = PutInteger(PutText(at, "\r\n:"), reply.second_time);
+  char* at = out.Room(5 * (kMostDecimalBytes + 3) + 8);
+  at = PutDecimal(PutText(at, "*5\r\n:"), reply.verdict);
+  at = PutDecimal(PutText(at, "\r\n:"), reply.limit);
+  at = PutDecimal(PutText(at, "\r\n:"), reply.remaining);
+  at = PutDecimal(PutText(at, "\r\n:"), reply.first_time);
+  at = PutDecimal(PutText(at, "\r\n:"), reply.second_time);
   out.WroteUpTo(PutText(at, "\r\n"));
 }
 

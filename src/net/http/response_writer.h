@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "net/byte_buffer.h"
-#include "net/http/decimal.h"
+#include "net/decimal.h"
 
 namespace weir {
 
@@ -34,10 +34,10 @@ class RoomyText {
   }
   void Put(char c) noexcept { *p_++ = c; }
   // At most 20 bytes.
-  void PutNumber(std::int64_t number) noexcept { p_ = WriteDecimal(p_, number); }
+  void PutNumber(std::int64_t number) noexcept { p_ = PutDecimal(p_, number); }
   char* end() const noexcept { return p_; }
 
-  static constexpr std::size_t kNumberRoom = kMostDecimalSize;
+  static constexpr std::size_t kNumberRoom = kMostDecimalBytes;
 
  private:
   char* p_;

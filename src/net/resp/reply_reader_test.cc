@@ -235,13 +235,13 @@ TEST(ReplyWriter, SpeaksOldWordsToThoseWhoKnowNoOthers) {
             "$-1\r\n:1\r\n$3\r\n0.1\r\n$4\r\n-inf\r\n*2\r\n$0\r\n\r\n*1\r\n*0\r\n");
 }
 
-TEST(PutInteger, WritesEveryNumber) {
+TEST(PutDecimal, WritesEveryNumber) {
   for (const std::int64_t number :
        {std::int64_t{0}, std::int64_t{9}, std::int64_t{10}, std::int64_t{99}, std::int64_t{100},
         std::int64_t{-1}, std::int64_t{-10}, std::numeric_limits<std::int64_t>::max(),
         std::numeric_limits<std::int64_t>::min()}) {
-    char digits[kMostIntegerBytes];
-    EXPECT_EQ(std::string(digits, PutInteger(digits, number)), std::to_string(number));
+    char digits[kMostDecimalBytes];
+    EXPECT_EQ(std::string(digits, PutDecimal(digits, number)), std::to_string(number));
   }
 }
 

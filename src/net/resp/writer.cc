@@ -1,63 +1,17 @@
 #include "net/resp/writer.h"
 
-#include <array>
 #include <charconv>
 #include <cmath>
 
 namespace weir::resp {
 namespace {
 
-// "00" to "99": a division by 100 gives two digits at once.
-using Pair = std::array<char, 2>;
-constexpr std::array<Pair, 100> kPairs = [] {
-  std::array<Pair, 100> pairs{};
-  for (std::size_t i = 0; i < 100; ++i) {
-    pairs[i] = {static_cast<char>('0' + i / 10), static_cast<char>('0' + i % 10)};
-  }
-  return pairs;
-}();
-
-// Zeros in front included.
-inline char* PutTwoDigits(char* at, std::uint32_t number) noexcept {
-  std::memcpy(at, kPairs[number].data(), 2);
-  return at + 2;
-}
-
-inline char* PutFourDigits(char* at, std::uint32_t number) noexcept {
-  return PutTwoDigits(PutTwoDigits(at, number / 100), number % 100);
-}
-
-// Without zeros in front.
-inline char* PutUpToFourDigits(char* at, std::uint32_t number) noexcept {
-  if (number >= 1000) return PutFourDigits(at, number);
-  if (number >= 100) {
-    *at++ = static_cast<char>('0' + number / 100);
-    return PutTwoDigits(at, number % 100);
-  }
-  if (number >= 10) return PutTwoDigits(at, number);
-  *at = static_cast<char>('0' + number);
-  return at + 1;
-}
-
-inline char* PutUpToEightDigits(char* at, std::uint32_t number) noexcept {
-  if (number < 10'000) return PutUpToFourDigits(at, number);
-  return PutFourDigits(PutUpToFourDigits(at, number / 10'000), number % 10'000);
-}
-
-char* PutUnsigned(char* at, std::uint64_t number) noexcept {
-  constexpr std::uint64_t kEightDigits = 100'000'000;
-  if (number < kEightDigits) return PutUpToEightDigits(at, static_cast<std::uint32_t>(number));
-  at = PutUnsigned(at, number / kEightDigits);
-  const auto rest = static_cast<std::uint32_t>(number % kEightDigits);
-  return PutFourDigits(PutFourDigits(at, rest / 10'000), rest % 10'000);
-}
-
 // A type, a number and a line end.
-constexpr std::size_t kMostHeaderBytes = kMostIntegerBytes + 3;
+constexpr std::size_t kMostHeaderBytes = kMostDecimalBytes + 3;
 
 char* PutHeader(char* at, char type, std::int64_t number) noexcept {
   *at++ = type;
-  return PutText(PutInteger(at, number), "\r\n");
+  return PutText(PutDecimal(at, number), "\r\n");
 }
 
 char* PutBulk(char* at, std::string_view text) noexcept {
@@ -71,15 +25,6 @@ std::string_view NameOfOddNumber(double number) noexcept {
 }
 
 }  // namespace
-
-char* PutLongInteger(char* at, std::int64_t number) noexcept {
-  auto magnitude = static_cast<std::uint64_t>(number);
-  if (number < 0) {
-    *at++ = '-';
-    magnitude = 0 - magnitude;
-  }
-  return PutUnsigned(at, magnitude);
-}
 
 void ReplyWriter::Header(char type, std::int64_t number) {
   out_.WroteUpTo(PutHeader(out_.Room(kMostHeaderBytes), type, number));

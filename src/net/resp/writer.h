@@ -9,23 +9,11 @@
 #include <string_view>
 
 #include "net/byte_buffer.h"
+#include "net/decimal.h"
 
 namespace weir::resp {
 
 enum class Version : std::uint8_t { kResp2 = 2, kResp3 = 3 };
-
-// Of any 64-bit integer: a sign and 19 digits.
-inline constexpr std::size_t kMostIntegerBytes = 20;
-
-char* PutLongInteger(char* at, std::int64_t number) noexcept;
-
-// Writes the number and returns its end. One digit, which most numbers have, is written without
-// further ado.
-inline char* PutInteger(char* at, std::int64_t number) noexcept {
-  if (number < 0 || number > 9) return PutLongInteger(at, number);
-  *at = static_cast<char>('0' + number);
-  return at + 1;
-}
 
 // A text whose length is known when this is compiled, without its final zero.
 template <std::size_t size>

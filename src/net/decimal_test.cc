@@ -1,4 +1,4 @@
-#include "net/http/decimal.h"
+#include "net/decimal.h"
 
 #include <array>
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace weir {
 namespace {
 
 std::string Decimal(std::int64_t number) {
-  std::array<char, kMostDecimalSize> room;
-  return {room.data(), WriteDecimal(room.data(), number)};
+  std::array<char, kMostDecimalBytes> room;
+  return {room.data(), PutDecimal(room.data(), number)};
 }
 
 TEST(Decimal, IsRightAroundEveryPowerOfTen) {
@@ -27,6 +27,12 @@ TEST(Decimal, IsRightAroundEveryPowerOfTen) {
   EXPECT_EQ(Decimal(power), "1000000000000000000");
   EXPECT_EQ(Decimal(std::numeric_limits<std::int64_t>::max()), "9223372036854775807");
   EXPECT_EQ(Decimal(std::numeric_limits<std::int64_t>::min()), "-9223372036854775808");
+}
+
+TEST(Decimal, IsRightForEverySmallNumber) {
+  for (std::int64_t number = -2'000; number <= 120'000; ++number) {
+    ASSERT_EQ(Decimal(number), std::to_string(number));
+  }
 }
 
 TEST(Decimal, IsRightAroundEveryPowerOfTwo) {
