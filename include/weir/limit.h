@@ -123,8 +123,8 @@ class Limit {
 
   // The most that can be had at once: burst, window limit or number of leases.
   std::int64_t capacity() const noexcept { return capacity_; }
-  // How long a key takes to be fresh again at most, debt and waits booked ahead included; under
-  // limits that share their keys, whichever of them it was under.
+  // How long a key takes to be fresh again at most, debt and waits booked ahead included. Not what
+  // another limit did that shares the key.
   Duration time_to_fresh() const noexcept { return time_to_fresh_; }
 
   // How long it takes to have the whole capacity anew: the time to fill a bucket, or a window; of

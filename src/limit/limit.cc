@@ -109,13 +109,11 @@ void Limit::WorkOutBucket() {
   burst_tolerance_ = capacity_ * emission_interval_;
   is_plain_bucket_ = !spec_.queue && !spec_.overdraft;
   refill_time_ = ToDuration(Ticks(burst_tolerance_));
+  time_to_fresh_ = ToDuration(Ticks(FurthestByItself()));
   SetFurthest(FurthestByItself());
 }
 
-void Limit::SetFurthest(std::int64_t furthest) noexcept {
-  furthest_ = furthest;
-  time_to_fresh_ = ToDuration(Ticks(furthest));
-}
+void Limit::SetFurthest(std::int64_t furthest) noexcept { furthest_ = furthest; }
 
 // Only of buckets: other limits that differ in more than their count keep their state apart.
 void Limit::ShareKeys(std::span<Limit> limits) noexcept {

@@ -1,5 +1,5 @@
-// Hashes by which the index of matches finds texts. Without a secret: what they find is always
-// compared with the text itself afterwards.
+// Hashes of texts. Without a secret: what a text of a request finds by them must be compared with
+// the text itself afterwards; texts of the policy may stand for themselves.
 #pragma once
 
 #include <cstdint>

@@ -48,8 +48,7 @@ void CheckViews(const HttpHead& head, std::string_view bytes) {
 }
 
 // Takes what is complete from the beginning of `buffer`. False if there can be no more.
-bool Take(HttpRequestReader& reader, std::string& buffer, Requests& requests) {
-  HttpHead head;
+bool Take(HttpRequestReader& reader, HttpHead& head, std::string& buffer, Requests& requests) {
   for (;;) {
     if (buffer.empty()) return true;
     requests.end = reader.Read(buffer, kBounds, head);
@@ -69,7 +68,8 @@ bool Take(HttpRequestReader& reader, std::string& buffer, Requests& requests) {
   }
 }
 
-Requests ReadInPieces(std::string_view bytes, std::size_t piece) {
+// `head` may hold what another connection has left there.
+Requests ReadInPieces(std::string_view bytes, std::size_t piece, HttpHead& head) {
   HttpRequestReader reader;
   Requests requests;
   std::string buffer;
@@ -81,7 +81,7 @@ Requests ReadInPieces(std::string_view bytes, std::size_t piece) {
     moved.reserve(buffer.size() + next.size());
     moved.append(buffer).append(next);
     buffer = std::move(moved);
-    if (!Take(reader, buffer, requests)) break;
+    if (!Take(reader, head, buffer, requests)) break;
   }
   return requests;
 }
@@ -91,8 +91,9 @@ Requests ReadInPieces(std::string_view bytes, std::size_t piece) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
-  const Requests whole = ReadInPieces(bytes, bytes.size() + 1);
-  const Requests pieces = ReadInPieces(bytes, data[0] % 64 + 1U);
+  HttpHead head;
+  const Requests whole = ReadInPieces(bytes, bytes.size() + 1, head);
+  const Requests pieces = ReadInPieces(bytes, data[0] % 64 + 1U, head);
   if (whole.all != pieces.all) Fail("other requests when cut into pieces");
   // A head that is not whole yet may be found to be wrong a little later in pieces.
   const bool later = whole.end == Outcome::kFault && pieces.end == Outcome::kIncomplete;
