@@ -40,7 +40,7 @@ class Gate {
 
  private:
   struct Hash : std::hash<std::string_view> {
-    using is_transparent = void;
+    using is_transparent = void;  // NOLINT(readability-identifier-naming): the library's name
   };
 
   std::atomic<std::size_t> connections_{0};

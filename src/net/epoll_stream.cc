@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 namespace weir {
@@ -89,7 +90,7 @@ void EpollStream::Conclude(int error) noexcept {
   failing_ = nullptr;
   const Connected connected = std::exchange(connected_, {});
   if (error == 0) return connected({});
-  connected(std::unexpected(Error{ErrorCode::kInternal, std::strerror(error)}));
+  connected(std::unexpected(Error{ErrorCode::kInternal, std::generic_category().message(error)}));
 }
 
 void EpollStream::Want(std::uint32_t events) noexcept {

@@ -29,7 +29,7 @@ namespace body_fields {
 // By the length and the first letter of their names, no two fields have the same slot.
 inline constexpr std::size_t kSlots = 64;
 constexpr std::size_t SlotOf(std::string_view name) noexcept {
-  return (name.size() + 9 * static_cast<unsigned char>(name[0])) % kSlots;
+  return (name.size() + std::size_t{9} * static_cast<unsigned char>(name[0])) % kSlots;
 }
 
 inline constexpr std::uint8_t kNoField = kBodyFields;

@@ -48,10 +48,12 @@ std::string Describe(const Match& match) {
   const auto group = [](std::string_view before, const std::vector<Match>& matches,
                         std::string_view between) {
     std::vector<std::string> parts;
+    parts.reserve(matches.size());
     for (const Match& part : matches) parts.push_back("(" + Describe(part) + ")");
     return std::string(before) + Joined(parts, between);
   };
   std::vector<std::string> parts;
+  parts.reserve(match.attributes.size() + 3);
   for (const AttributeTest& test : match.attributes) parts.push_back(Describe(test));
   if (!match.all.empty()) parts.push_back(group("", match.all, " and "));
   if (!match.any.empty()) parts.push_back(group("any of ", match.any, ", "));
@@ -64,6 +66,7 @@ void AppendKey(std::string& out, const KeySpec& key) {
   for (const KeyPart& part : key) {
     if (out.back() != '[') out += ",";
     std::vector<std::string> names;
+    names.reserve(part.first_of.size());
     for (const KeyAttribute& attribute : part.first_of) names.push_back(attribute.name);
     AppendJsonString(out, Joined(names, " or "));
   }

@@ -172,6 +172,7 @@ CommandReading CommandReader::ReadArray(std::string_view input, std::span<std::s
   if (header + count * kShortestArgument > bounds.bytes) return TooLarge(Problem::kTooManyBytes);
   if (count > room.size()) return {.kind = Kind::kNoRoom};
 
+  // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): its end is there too.
   Walk walk{.begin = input.data(), .at = at, .end = end, .left = count, .most = bounds.bytes};
   walk.Go(room.data());
   walk.reading.arguments = count;
