@@ -63,6 +63,9 @@ def export(build):
     # By standard input: hundreds of tests make a long command line.
     subprocess.run([*merge, "-f", "-"], input="\n".join(profiles), text=True, check=True)
 
+    # Programs of tests that are there no more would speak of lines that are not, either.
+    subprocess.run(["ninja", "-C", str(build), "-t", "cleandead"],
+                   stdout=subprocess.DEVNULL, check=True)
     programs = sorted(
         str(path)
         for top in ("src", "tests")
