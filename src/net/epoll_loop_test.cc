@@ -57,6 +57,8 @@ ListeningSocket OnLoopback() {
   return std::move(*ListeningSocket::Open(*Endpoint::Parse("127.0.0.1:0")));
 }
 
+std::string UnixPath() { return testing::TempDir() + "weir-" + std::to_string(getpid()) + ".sock"; }
+
 TEST(EpollLoop, CarriesBytesBothWaysAndTheEnd) {
   EpollLoop loop(SystemClock::Shared());
   Peer server([](Peer& self) {
@@ -77,6 +79,51 @@ TEST(EpollLoop, CarriesBytesBothWaysAndTheEnd) {
   loop.Run();
   EXPECT_EQ(server.text, "ping");
   EXPECT_EQ(server.stream->peer(), "127.0.0.1");
+}
+
+TEST(EpollLoop, CarriesBytesOverAUnixSocket) {
+  EpollLoop loop(SystemClock::Shared());
+  Peer server([&](Peer& self) {
+    if (self.text == "ping") loop.Stop();
+  });
+  const Endpoint endpoint{.path = UnixPath()};
+  auto socket = ListeningSocket::Open(endpoint);
+  ASSERT_TRUE(socket) << socket.error().message;
+  const auto acceptor = loop.Accept(std::move(*socket),
+                                    [&](std::unique_ptr<Stream> s) { server.Take(std::move(s)); });
+  const std::unique_ptr<Stream> client = loop.Connect(endpoint, [&](const Result<void>& done) {
+    EXPECT_TRUE(done && client->Write("ping") == 4U);
+  });
+  loop.Run();
+  EXPECT_EQ(server.stream->peer(), "");
+}
+
+TEST(EpollLoop, SaysThatThereIsNoSuchUnixSocket) {
+  EpollLoop loop(SystemClock::Shared());
+  std::string message;
+  const auto stream =
+      loop.Connect(Endpoint{.path = UnixPath() + ".none"}, [&](const Result<void>& done) {
+        if (!done) message = done.error().message;
+        loop.Stop();
+      });
+  EXPECT_EQ(message, "") << "in a later turn";
+  loop.Run();
+  EXPECT_EQ(message, "No such file or directory");
+}
+
+TEST(EpollLoop, KnowsAPeerByItsIpv6Address) {
+  auto socket = ListeningSocket::Open(*Endpoint::Parse("[::1]:0"));
+  if (!socket) GTEST_SKIP() << "no IPv6 here: " << socket.error().message;
+  EpollLoop loop(SystemClock::Shared());
+  const Endpoint endpoint = socket->endpoint();
+  std::string peer;
+  const auto acceptor = loop.Accept(std::move(*socket), [&](std::unique_ptr<Stream> stream) {
+    peer = stream->peer();
+    loop.Stop();
+  });
+  const auto stream = loop.Connect(endpoint, [](const Result<void>&) {});
+  loop.Run();
+  EXPECT_EQ(peer, "::1");
 }
 
 TEST(EpollLoop, TellsOfTheEndOfAStream) {
@@ -223,7 +270,7 @@ TEST(ListeningSocket, KnowsWhetherItIsOnLoopback) {
 }
 
 TEST(ListeningSocket, ReplacesAnAbandonedUnixSocketOnly) {
-  const std::string path = testing::TempDir() + "weir-" + std::to_string(getpid()) + ".sock";
+  const std::string path = UnixPath();
   const Endpoint endpoint{.path = path};
   {
     const auto first = ListeningSocket::Open(endpoint);

@@ -113,6 +113,7 @@ void EpollStream::FinishWriting() noexcept { shutdown(fd_, SHUT_WR); }
 
 void EpollStream::OnEvents(std::uint32_t events) noexcept {
   if (handler_ == nullptr && !connected_) return;  // Nobody to tell.
+  if (failing_ != nullptr) return;                 // It is about to be told.
   if (connected_) {
     int error = 0;
     socklen_t size = sizeof(error);

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <weir/clock.h>
 
@@ -21,21 +21,19 @@ class LoopUnderTest final : public Loop {
   Now now() noexcept override { return clock.Read(); }
   Now ReadClock() const noexcept override { return clock.Read(); }
   void Post(std::function<void()> task) override { tasks_.push_back(std::move(task)); }
-  std::unique_ptr<Timer> MakeTimer(std::function<void()> on_due) override {
-    return std::make_unique<TimerUnderTest>(*this, std::move(on_due));
-  }
+  // Nobody under test has timers or connects.
+  std::unique_ptr<Timer> MakeTimer(std::function<void()>) override { return nullptr; }
   std::unique_ptr<Stream> Connect(const Endpoint&, std::function<void(Result<void>)>) override {
     return nullptr;
   }
 
-  // Runs what was posted and what is due.
+  // Runs what was posted.
   void Turn() {
     while (!tasks_.empty()) {
       const std::function<void()> task = std::move(tasks_.front());
       tasks_.pop_front();
       task();
     }
-    for (TimerUnderTest* timer : std::vector(timers_)) timer->GoOffIfDue();
   }
   void Advance(Duration step) {
     clock.Advance(step);
@@ -45,32 +43,7 @@ class LoopUnderTest final : public Loop {
   ManualClock clock;
 
  private:
-  class TimerUnderTest final : public Timer {
-   public:
-    TimerUnderTest(LoopUnderTest& loop, std::function<void()> on_due)
-        : loop_(loop), on_due_(std::move(on_due)) {
-      loop_.timers_.push_back(this);
-    }
-    TimerUnderTest(const TimerUnderTest&) = delete;
-    TimerUnderTest& operator=(const TimerUnderTest&) = delete;
-    ~TimerUnderTest() override { std::erase(loop_.timers_, this); }
-
-    void Start(Duration after) override { due_ = loop_.now().steady + after; }
-    void Stop() noexcept override { due_ = SteadyTime::max(); }
-    void GoOffIfDue() {
-      if (loop_.now().steady < due_) return;
-      Stop();
-      on_due_();
-    }
-
-   private:
-    LoopUnderTest& loop_;
-    std::function<void()> on_due_;
-    SteadyTime due_ = SteadyTime::max();
-  };
-
   std::deque<std::function<void()>> tasks_;
-  std::vector<TimerUnderTest*> timers_;
 };
 
 // The other end of a StreamUnderTest; outlives it.
