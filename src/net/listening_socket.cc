@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <system_error>
 
 namespace weir {
 namespace {
@@ -20,8 +21,8 @@ namespace {
 constexpr int kBacklog = 4096;  // The kernel has a bound of its own.
 
 std::unexpected<Error> Failed(const Endpoint& endpoint, const char* what) {
-  return std::unexpected(
-      Error{ErrorCode::kInternal, endpoint.ToString() + ": " + what + ": " + std::strerror(errno)});
+  return std::unexpected(Error{ErrorCode::kInternal, endpoint.ToString() + ": " + what + ": " +
+                                                         std::generic_category().message(errno)});
 }
 
 sockaddr_un AddressOf(const std::string& path) {

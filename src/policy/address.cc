@@ -58,7 +58,8 @@ bool ReadV4(std::string_view text, std::uint8_t* bytes) noexcept {
   const char* const end = at + text.size();
   for (int i = 0; i < 3; ++i) {
     if (!ReadV4Part(at, end, bytes[i])) return false;
-    if (at == end || *at++ != '.') return false;
+    if (at == end || *at != '.') return false;
+    ++at;
   }
   return ReadV4Part(at, end, bytes[3]) && at == end;
 }

@@ -11,6 +11,9 @@ namespace weir {
 
 class ThreadNumber {
  public:
+  ThreadNumber(const ThreadNumber&) = delete;
+  ThreadNumber& operator=(const ThreadNumber&) = delete;
+
   static constexpr std::size_t kNumbers = 64;
 
   // Below kNumbers and this thread's alone, or kNumbers, which all threads share that came when no
@@ -30,13 +33,12 @@ class ThreadNumber {
              !taken_.compare_exchange_weak(taken, taken | std::uint64_t{1} << number_,
                                            std::memory_order_acquire, std::memory_order_relaxed));
   }
-  ThreadNumber(const ThreadNumber&) = delete;
-  ThreadNumber& operator=(const ThreadNumber&) = delete;
   ~ThreadNumber() {
     if (number_ == kNumbers) return;
     taken_.fetch_and(~(std::uint64_t{1} << number_), std::memory_order_release);
   }
 
+  // NOLINTNEXTLINE(readability-identifier-naming): a member all the same.
   static inline std::atomic<std::uint64_t> taken_{0};  // One bit for each number.
 
   std::size_t number_ = kNumbers;

@@ -22,6 +22,8 @@ namespace {
 namespace ondemand = simdjson::ondemand;
 using simdjson::SUCCESS;
 
+bool IsClosing(char c) noexcept { return c == ']' || c == '}'; }
+
 constexpr std::string_view kJsonBlanks = " \t\r\n";
 
 // The brackets of a text that begins with one.
@@ -156,7 +158,10 @@ class RequestBodyReader::Parser {
   bool Open(const Text& text) {
     start_ = text.json.data();
     std::size_t room = text.json.size() + text.behind;
-    if (text.behind < simdjson::SIMDJSON_PADDING) {
+    // The parser looks at the byte behind a text, and would say something else of a wrong one if a
+    // bracket is there, which belongs to the next request.
+    const bool misleads = text.behind > 0 && IsClosing(text.json.data()[text.json.size()]);
+    if (text.behind < simdjson::SIMDJSON_PADDING || misleads) {
       padded_.assign(text.json).append(simdjson::SIMDJSON_PADDING, ' ');
       start_ = padded_.data();
       room = padded_.size();

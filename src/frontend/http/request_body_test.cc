@@ -19,6 +19,22 @@ std::string ErrorOf(const std::string& json, const RequestBodyReader::Form& form
   return error ? error->message : "(none)";
 }
 
+TEST(RequestBody, IsRefusedInTheSameWordsWhateverStandsBehindIt) {
+  for (const std::string wrong :
+       {R"({"ip"}}}}})", R"({"ip":1}})", R"({"cost":"x"]})", R"([{}]])"}) {
+    const std::string alone = ErrorOf(wrong);
+    for (const char next : {' ', '}', ']', 'P', '{'}) {
+      const std::string bytes = wrong + std::string(100, next);
+      RequestBodyReader reader;
+      RequestBody body;
+      const auto error = reader.Read(
+          {.json = std::string_view(bytes).substr(0, wrong.size()), .behind = 100}, {}, body);
+      ASSERT_TRUE(error) << wrong;
+      EXPECT_EQ(error->message, alone) << wrong << " before " << next;
+    }
+  }
+}
+
 TEST(RequestBody, HasEveryFieldOfACheck) {
   RequestBodyReader reader;
   RequestBody body;
