@@ -30,6 +30,13 @@ enum class Align : std::uint8_t {
 
 enum class CalendarPeriod : std::uint8_t { kNone, kDay, kWeek, kMonth, kYear };
 
+// What to do about a limit while the shared store that counts it cannot be asked.
+enum class FailureMode : std::uint8_t {
+  kStatic,  // This process's share of the limit.
+  kOpen,    // Let everything through.
+  kClosed,  // Refuse everything.
+};
+
 // What kind of answer a limit gives. Only kCounted has a count and a period.
 enum class LimitKind : std::uint8_t { kCounted, kUnlimited, kDeny };
 
@@ -82,6 +89,9 @@ inline constexpr std::int64_t kMaxBucketRate = 10'000'000;        // Units a sec
 inline constexpr Duration kMaxPeriod = std::chrono::hours(24 * 366);
 inline constexpr Duration kMaxBurstTime = std::chrono::hours(24 * 366);  // To fill a bucket.
 inline constexpr std::int64_t kMaxLogEntries = 65'536;                   // Log and concurrency.
+// What a store shared by several processes takes: it counts in whole nanoseconds.
+inline constexpr std::int64_t kMaxSharedBucketRate = 1'000'000;
+inline constexpr std::int64_t kMaxSharedLogEntries = 10'000;
 inline constexpr int kMinSubWindows = 2;
 inline constexpr int kMaxSubWindows = 60;
 inline constexpr Duration kMinWindow = std::chrono::milliseconds(1);
@@ -110,6 +120,10 @@ class Limit {
   // of several that share the state of their keys, when nobody can tell which. Counts are then
   // kept as they are.
   Limit InPlaceOf(const Limit& other) const;
+
+  // This limit as a store shared by several processes counts it: in whole nanoseconds, T rounded
+  // up. An error if it is beyond what such a store takes.
+  [[nodiscard]] Result<Limit> ForSharedStore() const;
 
   // These limits count the same keys, each some of the time: what one of them leaves behind is no
   // damage to another, however much smaller that is.
@@ -149,6 +163,11 @@ class Limit {
   bool is_plain_bucket() const noexcept { return is_plain_bucket_; }
   const Calendar* calendar() const noexcept { return calendar_.get(); }
 
+  // The same in every process: of this limit and of those that share its keys. A shared store keeps
+  // it with counts, to see that a policy has changed: then, and not when a key goes from one of
+  // these limits to another, counts are scaled.
+  std::uint32_t family() const noexcept { return family_; }
+
   // Sets the state of different algorithms, window lengths and successive limits apart, under
   // the same key.
   std::uint64_t state_salt() const noexcept { return state_salt_; }
@@ -161,6 +180,7 @@ class Limit {
   Limit() = default;
 
   void WorkOutBucket();
+  void SetEmissionInterval(std::int64_t interval) noexcept;
   // The deepest debt, and what waiting may have booked beyond it.
   std::int64_t FurthestByItself() const noexcept { return 2 * burst_tolerance_ + max_wait_; }
   void SetFurthest(std::int64_t furthest) noexcept;
@@ -185,6 +205,7 @@ class Limit {
   std::shared_ptr<const Limit> predecessor_;
   SteadyTime predecessor_until_;
   std::uint64_t generation_ = 0;
+  std::uint32_t family_ = 0;
 };
 
 // "token_bucket", "sliding_log": the names used in policies and on the wire.

@@ -158,13 +158,6 @@ enum class RuleMode : std::uint8_t {
   kOff,
 };
 
-// What to do while the shared store cannot be asked.
-enum class FailureMode : std::uint8_t {
-  kStatic,  // This process's share of the limit.
-  kOpen,    // Let everything through.
-  kClosed,  // Refuse everything.
-};
-
 struct RuleSpec {
   std::string name;  // Letters, digits, `.`, `_` and `-`. The counts of a rule go by its name.
   Match match{};

@@ -30,6 +30,8 @@ class ClockLoop final : public Loop {
   Now now() noexcept override { return clock_.Read(); }
   Now ReadClock() const noexcept override { return clock_.Read(); }
   void Post(std::function<void()> task) override { task(); }
+  void AtTurnEnd(TurnEnd& told) override { told.OnTurnEnd(); }
+  void ForgetTurnEnd(TurnEnd& /*told*/) noexcept override {}
   std::unique_ptr<Timer> MakeTimer(std::function<void()> /*on_due*/) override { return nullptr; }
   std::unique_ptr<Stream> Connect(const Endpoint& /*endpoint*/,
                                   std::function<void(Result<void>)> /*connected*/) override {

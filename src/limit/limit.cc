@@ -74,6 +74,18 @@ std::uint64_t SaltOf(const LimitSpec& spec, std::uint64_t generation) noexcept {
   return mixer.Salt();
 }
 
+// By what the limit says alone, so that every process comes to the same.
+std::uint32_t FamilyOf(std::span<const Limit> limits) noexcept {
+  SaltMixer mixer;
+  for (const Limit& limit : limits) {
+    const LimitSpec& spec = limit.spec();
+    mixer.Add(SaltOf(spec, 0)).Add(static_cast<std::uint64_t>(spec.count));
+    mixer.Add(static_cast<std::uint64_t>(spec.period.count()));
+    mixer.Add(static_cast<std::uint64_t>(limit.capacity()));
+  }
+  return static_cast<std::uint32_t>(mixer.Salt());
+}
+
 }  // namespace
 
 Result<Limit> Limit::Make(const LimitSpec& spec) {
@@ -98,12 +110,40 @@ Result<Limit> Limit::Make(const LimitSpec& spec) {
   } else {
     limit.WorkOutWindow();
   }
+  limit.family_ = FamilyOf({&limit, 1});
   return limit;
+}
+
+Result<Limit> Limit::ForSharedStore() const {
+  const auto refuse = [](std::string message) {
+    return std::unexpected(Error{ErrorCode::kInvalidArgument, std::move(message)});
+  };
+  Limit copy = *this;
+  if (kind() != LimitKind::kCounted) return copy;
+  const bool keeps_events =
+      algorithm() == Algorithm::kSlidingLog || algorithm() == Algorithm::kConcurrency;
+  if (keeps_events && capacity_ > kMaxSharedLogEntries) {
+    return refuse("a shared store keeps at most " + std::to_string(kMaxSharedLogEntries) +
+                  " entries of a log or leases; write a lower limit, or another algorithm");
+  }
+  if (!IsBucket(algorithm())) return copy;
+  constexpr std::int64_t kLeast = ToTicks(std::chrono::seconds(1)).count() / kMaxSharedBucketRate;
+  if (emission_interval_ < kLeast) {
+    return refuse("a shared store counts at most " + std::to_string(kMaxSharedBucketRate) +
+                  " a second; write a lower rate");
+  }
+  copy.SetEmissionInterval(DivideRoundingUp(emission_interval_, kTicksPerNanosecond) *
+                           kTicksPerNanosecond);
+  return copy;
 }
 
 void Limit::WorkOutBucket() {
   // Rounded up, so that nothing is ever above the stated rate.
-  emission_interval_ = DivideRoundingUp(ToTicks(spec_.period).count(), spec_.count);
+  SetEmissionInterval(DivideRoundingUp(ToTicks(spec_.period).count(), spec_.count));
+}
+
+void Limit::SetEmissionInterval(std::int64_t interval) noexcept {
+  emission_interval_ = interval;
   emission_reciprocal_ = ~std::uint64_t{0} / static_cast<std::uint64_t>(emission_interval_);
   capacity_ = BurstOf(spec_);
   burst_tolerance_ = capacity_ * emission_interval_;
@@ -124,8 +164,10 @@ void Limit::ShareKeys(std::span<Limit> limits) noexcept {
   for (const Limit& limit : limits) {
     if (is_bucket(limit)) furthest = std::max(furthest, limit.FurthestByItself());
   }
+  const std::uint32_t family = FamilyOf(limits);
   for (Limit& limit : limits) {
     if (is_bucket(limit)) limit.SetFurthest(furthest);
+    limit.family_ = family;
   }
 }
 

@@ -34,6 +34,8 @@ class EpollLoop final : public Loop {
   Now now() noexcept override { return reactor_.Time(); }
   Now ReadClock() const noexcept override { return reactor_.ReadClock(); }
   void Post(std::function<void()> task) override { reactor_.Post(std::move(task)); }
+  void AtTurnEnd(TurnEnd& told) override { reactor_.AtTurnEnd(told); }
+  void ForgetTurnEnd(TurnEnd& told) noexcept override { reactor_.ForgetTurnEnd(told); }
   std::unique_ptr<Timer> MakeTimer(std::function<void()> on_due) override;
   std::unique_ptr<Stream> Connect(const Endpoint& endpoint,
                                   std::function<void(Result<void>)> connected) override;

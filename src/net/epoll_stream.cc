@@ -111,6 +111,11 @@ std::optional<std::size_t> EpollStream::Write(std::string_view bytes) noexcept {
 
 void EpollStream::FinishWriting() noexcept { shutdown(fd_, SHUT_WR); }
 
+void EpollStream::SetUserTimeout(Duration longest) noexcept {
+  const auto milliseconds = static_cast<unsigned>(RoundUpTo<std::chrono::milliseconds>(longest));
+  setsockopt(fd_, IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof(milliseconds));
+}
+
 void EpollStream::OnEvents(std::uint32_t events) noexcept {
   if (handler_ == nullptr && !connected_) return;  // Nobody to tell.
   if (failing_ != nullptr) return;                 // It is about to be told.

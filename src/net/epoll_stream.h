@@ -29,6 +29,7 @@ class EpollStream final : public Stream, private Watcher {
   std::optional<std::size_t> Write(std::string_view bytes) noexcept override;
   void AwaitWritable() noexcept override { Want(wanted_ | kWritable); }
   void FinishWriting() noexcept override;
+  void SetUserTimeout(Duration longest) noexcept override;
   std::string_view peer() const noexcept override { return peer_; }
 
  private:

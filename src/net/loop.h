@@ -52,6 +52,9 @@ class Stream {
   // Tells the peer that nothing more will be sent. Reading goes on.
   virtual void FinishWriting() noexcept = 0;
 
+  // The connection is lost once what was sent has not been acknowledged for so long.
+  virtual void SetUserTimeout(Duration longest) noexcept = 0;
+
   // The other end's address without its port: 203.0.113.9, 2001:db8::1; empty on a unix socket.
   virtual std::string_view peer() const noexcept = 0;
 };
@@ -64,6 +67,16 @@ class Timer {
   // Due once, this long from now; a start before that one is forgotten.
   virtual void Start(Duration after) = 0;
   virtual void Stop() noexcept = 0;
+};
+
+// Told that a turn of the loop has handled all there was: for those who gather what a turn brings,
+// and send it in one piece.
+class TurnEnd {
+ public:
+  virtual void OnTurnEnd() noexcept = 0;
+
+ protected:
+  ~TurnEnd() = default;
 };
 
 class Loop {
@@ -79,10 +92,16 @@ class Loop {
   // Runs the task in a later turn. May be called from any thread.
   virtual void Post(std::function<void()> task) = 0;
 
+  // Once, at the end of this turn; asked for twice, still once. What it does may add others, who
+  // are called before the loop waits again.
+  virtual void AtTurnEnd(TurnEnd& told) = 0;
+  // To be called by one that ends while it may still be told.
+  virtual void ForgetTurnEnd(TurnEnd& told) noexcept = 0;
+
   virtual std::unique_ptr<Timer> MakeTimer(std::function<void()> on_due) = 0;
 
   // The stream may be used, and has a handler, once `connected` was called with no error. Ending
-  // it before that ends the attempt. Names are looked up, which blocks: connect to addresses.
+  // it before that ends the attempt. Names are looked up on another thread.
   virtual std::unique_ptr<Stream> Connect(const Endpoint& endpoint,
                                           std::function<void(Result<void>)> connected) = 0;
 };

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <weir/clock.h>
 
@@ -21,18 +22,27 @@ class LoopUnderTest final : public Loop {
   Now now() noexcept override { return clock.Read(); }
   Now ReadClock() const noexcept override { return clock.Read(); }
   void Post(std::function<void()> task) override { tasks_.push_back(std::move(task)); }
+  void AtTurnEnd(TurnEnd& told) override {
+    if (std::ranges::find(turn_ends_, &told) == turn_ends_.end()) turn_ends_.push_back(&told);
+  }
+  void ForgetTurnEnd(TurnEnd& told) noexcept override { std::erase(turn_ends_, &told); }
   // Nobody under test has timers or connects.
   std::unique_ptr<Timer> MakeTimer(std::function<void()>) override { return nullptr; }
   std::unique_ptr<Stream> Connect(const Endpoint&, std::function<void(Result<void>)>) override {
     return nullptr;
   }
 
-  // Runs what was posted.
+  // Runs what was posted, and ends the turn.
   void Turn() {
     while (!tasks_.empty()) {
       const std::function<void()> task = std::move(tasks_.front());
       tasks_.pop_front();
       task();
+    }
+    while (!turn_ends_.empty()) {
+      TurnEnd* const told = turn_ends_.front();
+      turn_ends_.erase(turn_ends_.begin());
+      told->OnTurnEnd();
     }
   }
   void Advance(Duration step) {
@@ -44,6 +54,7 @@ class LoopUnderTest final : public Loop {
 
  private:
   std::deque<std::function<void()>> tasks_;
+  std::vector<TurnEnd*> turn_ends_;
 };
 
 // The other end of a StreamUnderTest; outlives it.
@@ -101,6 +112,7 @@ class StreamUnderTest final : public Stream {
   }
   void AwaitWritable() noexcept override { far_.awaited = true; }
   void FinishWriting() noexcept override { far_.finished = true; }
+  void SetUserTimeout(Duration /*longest*/) noexcept override {}
   std::string_view peer() const noexcept override { return peer_; }
 
  private:

@@ -86,6 +86,15 @@ void Reactor::Turn() {
   event_count_ = 0;
   if (woken) RunTasks();
   if (!timers_.empty()) RunTimers();
+  EndTurn();
+}
+
+void Reactor::EndTurn() noexcept {
+  while (!turn_ends_.empty()) {
+    TurnEnd* const told = turn_ends_.front();
+    turn_ends_.erase(turn_ends_.begin());
+    told->OnTurnEnd();
+  }
 }
 
 int Reactor::MillisecondsToNextTimer() const noexcept {

@@ -3,6 +3,7 @@
 
 #include <sys/epoll.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -14,6 +15,8 @@
 #include <vector>
 
 #include <weir/clock.h>
+
+#include "net/loop.h"
 
 namespace weir {
 
@@ -42,6 +45,11 @@ class Reactor {
   void AddTimer(SteadyTime due, TimerTask task);
   void RemoveTimer(SteadyTime due, const TimerTask& task) noexcept;
 
+  void AtTurnEnd(TurnEnd& told) {
+    if (std::ranges::find(turn_ends_, &told) == turn_ends_.end()) turn_ends_.push_back(&told);
+  }
+  void ForgetTurnEnd(TurnEnd& told) noexcept { std::erase(turn_ends_, &told); }
+
   void Post(std::function<void()> task);
   void Stop() noexcept;
   void Run();
@@ -61,6 +69,7 @@ class Reactor {
   int MillisecondsToNextTimer() const noexcept;
   void RunTimers();
   void RunTasks();
+  void EndTurn() noexcept;
   void Wake() const noexcept;
 
   Clock& clock_;
@@ -72,6 +81,8 @@ class Reactor {
   std::size_t next_event_ = 0;  // Of those of this turn.
   std::size_t event_count_ = 0;
   std::set<std::pair<SteadyTime, TimerTask>> timers_;
+
+  std::vector<TurnEnd*> turn_ends_;  // Few, and in the order in which they asked.
 
   std::atomic<bool> stopping_{false};
   std::mutex mutex_;

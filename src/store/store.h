@@ -25,10 +25,15 @@ struct Receipt {
   Ticks at{0};               // Where it was taken from.
 };
 
+// What a key is counted for under a rule: besides what the rule is there for, its bans.
+enum class Aspect : std::uint8_t { kRule, kBan, kDenials, kBanSteps };
+
 // What is asked of one key under one limit.
 struct Charge {
-  std::string_view rule{};       // What the limit is called.
-  std::string_view key{};        // Whom it counts; may be left out for a store in memory.
+  std::string_view rule{};  // What the limit is called.
+  Aspect aspect = Aspect::kRule;
+  // Whom it counts, in the bytes [A-Za-z0-9._@%&=~-]; may be left out for a store in memory.
+  std::string_view key{};
   std::uint64_t hash = 0;        // Of both, under the store's secret: see Store::Hash.
   const Limit* limit = nullptr;  // Stays good until the group is complete.
   std::int64_t cost = 1;         // 0 to kMaxCount.
@@ -36,6 +41,7 @@ struct Charge {
   bool shadow = false;           // Never vetoes; is charged only if the enforced charges pass.
   bool keeps_cost = false;       // kReserve: a commit leaves it at what it took.
   Duration wait{0};              // Buckets: book ahead this far at most; to the limit's max_wait.
+  FailureMode on_failure = FailureMode::kStatic;  // What a guard does when the store fails.
 
   // kUnbook: what the charge that booked was told.
   std::int64_t reserved = 0;
@@ -77,8 +83,10 @@ struct Group {
 
   // Out: whether all enforced charges passed, and the one decision that speaks for all.
   Decision decision{};
-  // Out: why nothing was decided.
+  // Out: why nothing was decided. Of kDeadline nobody knows whether it took effect.
   std::optional<Error> error{};
+  // Out, shared stores: when it was decided, by the store's clock.
+  WallTime decided_at{};
   // Out, if there is room for them and all enforced charges passed: what each charge would need to
   // be unbooked. Of charges on the same key the first speaks for all.
   std::span<Receipt> receipts{};
@@ -93,7 +101,8 @@ class Completion {
   virtual void OnDecided(Group& group) noexcept = 0;
 };
 
-// Thread-safe, unless a store says otherwise.
+// Thread-safe, unless a store says otherwise: one that talks to servers belongs to a loop and its
+// thread.
 class Store {
  public:
   virtual ~Store() = default;

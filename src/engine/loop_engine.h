@@ -1,0 +1,69 @@
+// How those ask who serve many on one thread: when the store is shared by several processes its
+// answers take a while, and nobody may wait for them. Every question is answered later, on the same
+// thread; what one turn of the loop asks goes to the store together.
+//
+//   questions.Ask({.kind = Question::Kind::kCheck, .request = request},
+//                 [=](const Told& told) { Reply(connection, told); });
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include <weir/engine.h>
+
+#include "net/loop.h"
+
+namespace weir {
+
+// Everything it refers to must stay good until Ask returns, and no longer.
+struct Question {
+  enum class Kind : std::uint8_t {
+    kCheck,
+    kPeek,
+    kReserve,
+    kRefund,
+    kPenalize,
+    kReset,
+    kCommit,
+    kCancel,
+    kLimit,  // Under a limit that comes with it: Engine::CheckLimits.
+  };
+
+  Kind kind = Kind::kCheck;
+  Request request{};                                     // All but the last three.
+  std::int64_t cost = 1;                                 // All but kCancel and kReset.
+  Duration ttl = std::chrono::seconds(60);               // kReserve.
+  ReservationId reservation = ReservationId::kNone;      // kCommit, kCancel.
+  bool keeps_cost = false;                               // kCommit: it cost what was reserved.
+  std::string_view key{};                                // kLimit,
+  const Limit* limit = nullptr;                          // likewise,
+  LimitRequest::Verb verb = LimitRequest::Verb::kCheck;  // likewise.
+};
+
+// The answer. Good only while it is told.
+struct Told {
+  Answer answer{};
+  std::span<const RuleDecision> each{};  // What each rule decided, in the order of the policy.
+  const Error* error = nullptr;          // Nothing was decided: kCommit and kCancel only.
+};
+
+// Belongs to the loop's thread.
+class LoopEngine {
+ public:
+  // None if the engine's store is in this process: then ask the engine, which answers at once.
+  // Both must outlive it.
+  static std::unique_ptr<LoopEngine> Make(Engine& engine, Loop& loop);
+  virtual ~LoopEngine() = default;
+
+  using Done = std::function<void(const Told&)>;
+  // `done` is called once: in a later turn, or before this returns. When the questions end first,
+  // it is called from within their end.
+  virtual void Ask(const Question& question, Done done) = 0;
+  // How many are under way.
+  virtual std::size_t pending() const noexcept = 0;
+};
+
+}  // namespace weir

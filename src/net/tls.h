@@ -1,0 +1,44 @@
+// TLS over any stream, by OpenSSL: from 1.2 on, certificates checked against the name unless told
+// otherwise.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <weir/result.h>
+
+#include "net/loop.h"
+
+namespace weir {
+
+struct TlsClientOptions {
+  std::string ca_file{};      // PEM; empty: those the system trusts.
+  std::string certificate{};  // PEM, if the server wants to know who is asking,
+  std::string key{};          // with its key.
+  std::string server_name{};  // What the certificate must be for, if not the host's name.
+  bool verify = true;         // False: any certificate will do, so only listeners are shut out.
+};
+
+// Immutable; to be shared by all connections and threads.
+class TlsClientContext {
+ public:
+  [[nodiscard]] static Result<std::shared_ptr<const TlsClientContext>> Make(
+      const TlsClientOptions& options);
+  ~TlsClientContext();
+
+ private:
+  friend class TlsStream;
+  TlsClientContext() = default;
+
+  struct Keys;  // OpenSSL's.
+  std::unique_ptr<Keys> keys_;
+  TlsClientOptions options_;
+};
+
+// As Loop::Connect, with the handshake.
+std::unique_ptr<Stream> ConnectTls(Loop& loop, const Endpoint& endpoint,
+                                   std::shared_ptr<const TlsClientContext> context,
+                                   std::function<void(Result<void>)> connected);
+
+}  // namespace weir
