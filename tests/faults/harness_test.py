@@ -6,10 +6,13 @@ fault that is not injected is a test that cannot fail.
 """
 
 import contextlib
+import random
 import socket
 import time
 import unittest
 
+import judge
+import load
 import redis_servers
 from chaos_proxy import ChaosProxy
 from redis_servers import resp_wire
@@ -114,6 +117,48 @@ class Proxied(unittest.TestCase):
             except ConnectionRefusedError:
                 seen.add("refused")
         self.assertEqual(seen, {"taken", "refused"})
+
+
+def answered(*times, cost=1, took=0.0):
+    return [load.Answer(sent, sent + took, load.Ask("rule", "key", cost), True, "ok", "store", False,
+                        False, 0) for sent in times]
+
+
+class Judge(unittest.TestCase):
+    def excess(self, answers, burst=5, rate=10):
+        return round(judge.excess(answers, burst=burst, rate=rate), 6)
+
+    def test_a_burst_at_once_is_what_was_promised(self):
+        self.assertEqual(self.excess(answered(*[1.0] * 5)), 0)
+        self.assertEqual(self.excess(answered(*[1.0] * 6)), 1)
+
+    def test_costs_count(self):
+        self.assertEqual(self.excess(answered(1.0, 1.0, cost=3)), 1)
+
+    def test_a_burst_and_the_rate_are_what_was_promised(self):
+        steady = answered(*[1.0] * 5, *[1.0 + 0.1 * number for number in range(1, 100)])
+        self.assertLessEqual(self.excess(steady), 1e-6)
+        self.assertAlmostEqual(self.excess(steady + answered(5.55)), 1, places=3)
+
+    def test_every_interval_is_looked_at_not_only_the_first(self):
+        late = answered(1.0, *[9.0] * 7)
+        self.assertEqual(self.excess(late), 2)
+
+    def test_answers_that_took_long_are_given_the_benefit_of_the_doubt(self):
+        self.assertLessEqual(self.excess(answered(*[1.0] * 6, took=0.1)), 0)
+        self.assertEqual(self.excess(answered(*[1.0] * 7, took=0.1)), 1)
+
+    def test_it_agrees_with_counting_every_interval(self):
+        dice = random.Random(7)
+        for _ in range(200):
+            answers = [one for _ in range(dice.randrange(1, 40))
+                       for one in answered(dice.uniform(0, 3), cost=dice.randrange(1, 4),
+                                           took=dice.uniform(0, 0.3))]
+            plain = max(sum(one.ask.cost for one in answers
+                            if one.sent >= begin.sent and one.received <= end.received)
+                        - 10 * (end.received - begin.sent) - 5
+                        for begin in answers for end in answers if begin.sent <= end.received)
+            self.assertAlmostEqual(judge.excess(answers, burst=5, rate=10), plain, places=6)
 
 
 if __name__ == "__main__":
