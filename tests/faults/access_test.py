@@ -8,10 +8,9 @@ import pathlib
 import re
 import tempfile
 
-import daemon
 import fault_case
 import redis_servers
-from fault_case import BURST, FaultCase
+from fault_case import BURST, FaultCase, daemon
 
 SECRET = "s3cret-of-a-test"
 

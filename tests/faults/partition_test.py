@@ -10,10 +10,9 @@ import random
 import subprocess
 import unittest
 
-import daemon
 import fault_case
 import redis_servers
-from fault_case import BURST, RATE, FaultCase, judge
+from fault_case import BURST, FaultCase, RATE, daemon, judge
 
 
 def ip(*words):
