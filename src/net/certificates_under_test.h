@@ -48,6 +48,13 @@ class CertificateUnderTest {
     Save(order);
   }
 
+  CertificateUnderTest(const CertificateUnderTest&) = delete;
+  CertificateUnderTest& operator=(const CertificateUnderTest&) = delete;
+  ~CertificateUnderTest() {
+    unlink(file_.c_str());
+    unlink(key_file_.c_str());
+  }
+
   const std::string& file() const { return file_; }
   const std::string& key_file() const { return key_file_; }
   X509* certificate() const { return certificate_.get(); }
