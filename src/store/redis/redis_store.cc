@@ -13,6 +13,8 @@
 
 namespace weir::redis {
 
+std::uint16_t SlotOfReservation(ReservationId id) noexcept;  // stand-in
+
 class Commons::State {
  public:
   State(const Settings& settings, Options options) : registry(settings, std::move(options)) {}
