@@ -40,7 +40,8 @@ void Dispatcher::Close() noexcept {
 }
 
 std::unique_ptr<ScriptCommand> Dispatcher::TakeCommand() {
-  if (spare_.empty()) return std::make_unique<ScriptCommand>(*this);
+  if (spare_.empty())
+    return std::make_unique<ScriptCommand>(static_cast<ScriptCommand::Owner&>(*this));
   std::unique_ptr<ScriptCommand> command = std::move(spare_.back());
   spare_.pop_back();
   return command;

@@ -38,8 +38,7 @@ FixedServers::FixedServers(NodeMaker maker) : maker_(std::move(maker)) {
     names.push_back(site.endpoint.ToString());
     Node::Options options = maker_.Options();
     options.make_probe = [this] { return maker_.make_probe(std::nullopt); };
-    nodes_.push_back(
-        std::make_unique<Node>(maker_.loop, site, std::move(options), maker_.registry, *this));
+    nodes_.push_back(maker_.Make(site, std::move(options), *this));
   }
   owners_ = DivideSlots(names);
 }

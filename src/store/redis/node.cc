@@ -131,9 +131,10 @@ void Node::Renew() noexcept {
 void Node::Connect(Lane& lane) {
   lane.is_retiring = false;
   lane.connect_by = Time() + options_.connect_timeout;
-  lane.connection = std::make_unique<Connection>(
-      loop_, site_,
-      Connection::Options{.timeout = options_.timeout, .is_sentinel = options_.is_sentinel}, *this);
+  const Connection::Options options{.timeout = options_.timeout,
+                                    .is_sentinel = options_.is_sentinel};
+  Connection::Owner& self = *this;
+  lane.connection = std::make_unique<Connection>(loop_, site_, options, self);
 }
 
 void Node::RetryLater(Lane& lane) {
@@ -367,9 +368,12 @@ void Node::FailQueued(StoreFault fault, const Error& error) {
 }
 
 void Node::FailCall(std::unique_ptr<Call> call, StoreFault fault, const Error& error) {
+  CallEnd end;
+  end.kind = CallEnd::Kind::kFailed;
+  end.fault = fault;
+  end.error = error;
   Call* const failed = call.get();
-  failed->Ended(std::move(call), *this,
-                {.kind = CallEnd::Kind::kFailed, .fault = fault, .error = error});
+  failed->Ended(std::move(call), *this, std::move(end));
 }
 
 void Node::ShowCounts() noexcept {

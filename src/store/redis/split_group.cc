@@ -178,7 +178,7 @@ class SplitGroups::Whole final : public Completion {
   void End() {
     Group& group = group_;
     Completion& completion = completion_;
-    owner_.Forget(*this);  // Ends this.
+    owner_.wholes_.erase(this);  // Ends this.
     completion.OnDecided(group);
   }
 
@@ -198,7 +198,7 @@ SplitGroups::~SplitGroups() = default;
 
 void SplitGroups::Submit(Group& group, SteadyTime deadline, Completion& completion) noexcept {
   if (DenyHere(group, loop_.now().steady)) return completion.OnDecided(group);
-  auto whole = std::make_unique<Whole>(*this, group, deadline, completion);
+  auto whole = std::make_shared<Whole>(*this, group, deadline, completion);
   Whole* const started = whole.get();
   wholes_.emplace(started, std::move(whole));
   started->Start();

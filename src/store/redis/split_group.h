@@ -44,14 +44,13 @@ class SplitGroups {
 
   // Denies it by what is known here. False if nothing is.
   bool DenyHere(Group& group, SteadyTime now) noexcept;
-  void Forget(Whole& whole) noexcept { wholes_.erase(&whole); }
 
   Loop& loop_;
   const KeyHasher& hasher_;
   Dispatcher& dispatcher_;
   const Locate locate_;
   EmptyKeys empty_keys_;
-  std::unordered_map<Whole*, std::unique_ptr<Whole>> wholes_;
+  std::unordered_map<Whole*, std::shared_ptr<Whole>> wholes_;
 };
 
 }  // namespace weir::redis

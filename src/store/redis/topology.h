@@ -53,6 +53,9 @@ struct NodeMaker {
             .connections = settings.connections,
             .max_in_flight = static_cast<std::size_t>(settings.max_in_flight)};
   }
+  std::unique_ptr<Node> Make(Site site, Node::Options options, Node::Watcher& watcher) const {
+    return std::make_unique<Node>(loop, std::move(site), std::move(options), registry, watcher);
+  }
 };
 
 std::unique_ptr<Topology> MakeTopology(NodeMaker maker);
