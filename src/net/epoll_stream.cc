@@ -18,6 +18,13 @@ void SendAtOnce(int fd) {
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));  // Fails on a unix socket: no matter.
 }
 
+int PendingError(int fd) {
+  int error = 0;
+  socklen_t size = sizeof(error);
+  getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+  return error;
+}
+
 Error ErrorOf(int number) {
   return {ErrorCode::kInternal, std::generic_category().message(number)};
 }
@@ -113,9 +120,7 @@ void EpollStream::CloseSocket() noexcept {
 }
 
 void EpollStream::OnAttemptEvents() {
-  int error = 0;
-  socklen_t size = sizeof(error);
-  getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &size);
+  const int error = PendingError(fd_);
   if (error == 0) return Conclude({});
   attempt_->error = ErrorOf(error);
   TryNext();
@@ -141,6 +146,7 @@ std::optional<std::size_t> EpollStream::Write(std::string_view bytes) noexcept {
   const ssize_t sent = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
   if (sent >= 0) return static_cast<std::size_t>(sent);
   if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return 0;
+  why_broken_ = ErrorOf(errno).message;
   return std::nullopt;
 }
 
@@ -163,7 +169,7 @@ void EpollStream::OnEvents(std::uint32_t events) noexcept {
   if ((events & (kReadable | kHangUp | kEnd)) == 0) return;
   if (!room_.empty()) return ReadNow();
   // Nobody wants to read now; that the peer has gone is told all the same, and would be for ever.
-  if ((events & kEnd) != 0) return handler_->OnBroken();
+  if ((events & kEnd) != 0) return TellBroken(PendingError(fd_));
   if ((events & kHangUp) != 0) {
     Want(wanted_ & ~(kReadable | kHangUp));
     return handler_->OnHangUp();
@@ -175,10 +181,15 @@ void EpollStream::ReadNow() noexcept {
   const ssize_t count = recv(fd_, room_.data(), room_.size(), 0);
   if (count < 0) {
     if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return;
-    return handler_->OnBroken();
+    return TellBroken(errno);
   }
   room_ = {};
   handler_->OnRead(static_cast<std::size_t>(count));
+}
+
+void EpollStream::TellBroken(int error) noexcept {
+  if (error != 0) why_broken_ = ErrorOf(error).message;
+  handler_->OnBroken();
 }
 
 }  // namespace weir

@@ -37,6 +37,7 @@ class EpollStream final : public Stream, private Watcher {
   void AwaitWritable() noexcept override { Want(wanted_ | kWritable); }
   void FinishWriting() noexcept override;
   void SetUserTimeout(Duration longest) noexcept override;
+  std::string_view why_broken() const noexcept override { return why_broken_; }
   std::string_view peer() const noexcept override { return peer_; }
 
  private:
@@ -70,6 +71,7 @@ class EpollStream final : public Stream, private Watcher {
   void OnEvents(std::uint32_t events) noexcept override;
   void OnAttemptEvents();
   void ReadNow() noexcept;
+  void TellBroken(int error) noexcept;
   // What epoll is asked for; free if it is that already.
   void Want(std::uint32_t events) noexcept;
 
@@ -80,6 +82,7 @@ class EpollStream final : public Stream, private Watcher {
   std::span<char> room_{};  // Of the read that is under way.
   std::uint32_t wanted_ = 0;
   std::unique_ptr<Attempt> attempt_{};
+  std::string why_broken_{};
 };
 
 }  // namespace weir

@@ -2,7 +2,9 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <unistd.h>
 
+#include <array>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -69,6 +71,39 @@ TEST_F(EpollStreamTest, GivesUpAnAddressThatDoesNotAnswerIfThereIsAnother) {
   EXPECT_EQ(stream_->peer(), "127.0.0.2");
   crowd.clear();
   close(fd);
+}
+
+// Stops the loop when the connection is lost.
+class Waiting final : public StreamHandler {
+ public:
+  explicit Waiting(Reactor& reactor) : reactor_(reactor) {}
+  void OnRead(std::size_t) noexcept override { ADD_FAILURE(); }
+  void OnHangUp() noexcept override { ADD_FAILURE(); }
+  void OnWritable() noexcept override { ADD_FAILURE(); }
+  void OnBroken() noexcept override {
+    broken = true;
+    reactor_.Stop();
+  }
+  bool broken = false;
+
+ private:
+  Reactor& reactor_;
+};
+
+TEST_F(EpollStreamTest, KnowsWhyItIsBroken) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()), 0);
+  EpollStream stream(reactor_, ends[0], "");
+  Waiting waiting(reactor_);
+  stream.SetHandler(waiting);
+  std::array<char, 8> room{};
+  stream.Read(room);
+  EXPECT_EQ(stream.Write("unread"), 6U);
+  close(ends[1]);  // With something unread, which is an error to whoever sent it.
+  EXPECT_EQ(stream.why_broken(), "");
+  reactor_.Run();
+  EXPECT_TRUE(waiting.broken);
+  EXPECT_EQ(stream.why_broken(), "Connection reset by peer");
 }
 
 TEST_F(EpollStreamTest, SetsHowLongDataMayStayUnacknowledged) {
