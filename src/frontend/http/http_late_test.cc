@@ -112,7 +112,7 @@ TEST(HttpLate, JoinsTheAnswersOfABatch) {
   const auto replies = RepliesIn(http.Take());
   ASSERT_THAT(replies, SizeIs(2));
   EXPECT_THAT(replies[0].body,
-              testing::MatchesRegex(R"(\[\{.*"remaining":99,.*\},\{.*"remaining":99,.*\},)"
+              testing::MatchesRegex(R"(\[\{.*"remaining":99,.*\},\{.*"remaining":198,.*\},)"
                                     R"(\{.*"remaining":98,.*\}\])"));
   EXPECT_EQ(replies[1].body, "ok");
 }
