@@ -33,11 +33,7 @@ ReservationId Reservations::DrawId(std::uint32_t number) noexcept {
   while (id == ReservationId::kNone) {
     ++drawn_;
     const std::uint64_t random = random_({reinterpret_cast<const char*>(&drawn_), sizeof(drawn_)});
-<<<<<<< HEAD
     id = ReservationId{(random << kNumberBits | number) & ~kSharedReservation};
-=======
-    id = ReservationId{(random << (kNumberBits + 1)) >> 1 | number};
->>>>>>> script
   }
   return id;
 }
