@@ -57,11 +57,11 @@ def policy(store, *, rules="", redis="", more=""):
         text += f"redis: {{ {redis} }}\n"
     text += more + "rules:\n"
     for mode in BOTH:
-        text += (f"  - {{ name: by-{mode}, key: user, limit: {RATE}/s burst {BURST}, "
-                 f"on_store_failure: {mode} }}\n")
+        text += (f"  - {{ name: by-{mode}, match: {{ user: present }}, key: user, "
+                 f"limit: {RATE}/s burst {BURST}, on_store_failure: {mode} }}\n")
     # Brings back next to nothing while a test runs, so that what was charged can be counted.
-    text += (f"  - {{ name: counted, key: user, limit: 1/min burst {MUCH}, "
-             f"on_store_failure: closed }}\n")
+    text += (f"  - {{ name: counted, match: {{ user: present }}, key: user, "
+             f"limit: 1/min burst {MUCH}, on_store_failure: closed }}\n")
     return text + rules
 
 
