@@ -31,7 +31,7 @@ ReservationId Reservations::DrawId(std::uint32_t number) noexcept {
   while (id == ReservationId::kNone) {
     ++drawn_;
     const std::uint64_t random = random_({reinterpret_cast<const char*>(&drawn_), sizeof(drawn_)});
-    id = ReservationId{(random << (kNumberBits + 1)) >> 1 | number};
+    id = ReservationId{random << kNumberBits | number};
   }
   return id;
 }

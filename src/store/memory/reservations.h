@@ -1,10 +1,10 @@
 // What was taken under a reservation, by its id, until it is settled or expires. A bounded table:
 // a client that reserves and never comes back cannot fill the memory.
 //
-//   id:   | 0 | random 39 | record number 24 |    never 0; those of shared stores begin with 1
+//   id:   | random 40 | record number 24 |        never 0
 //
 // The random part is drawn anew every time, under a secret from the operating system: an id that
-// was settled or made up is taken for one that is open with a chance of 1 in 2^39, and those that a
+// was settled or made up is taken for one that is open with a chance of 1 in 2^40, and those that a
 // client was given tell nothing of the others.
 #pragma once
 
