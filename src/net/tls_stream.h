@@ -16,7 +16,7 @@ namespace weir {
 
 struct TlsClientContext::Keys {
   struct Free {
-    void operator()(SSL_CTX* context) const noexcept { SSL_CTX_free(context); }
+    void operator()(SSL_CTX* unused) const noexcept { SSL_CTX_free(unused); }
   };
   std::unique_ptr<SSL_CTX, Free> context{};
 };
