@@ -22,13 +22,13 @@ def cell(distribution):
 
 
 def table(entries):
-    lines = ["| row | fault | lasted s | healthy ms | broken ms | breaker open ms | normal after s |",
+    lines = ["| row | fault | lasted s | healthy ms | broken ms | open ms | normal after s |",
              "|---|---|---|---|---|---|---|"]
     for entry in sorted(entries, key=lambda one: (one["row"], one["what"])):
         normal = "" if entry["normal"] is None else f"{entry['normal']:.2f}"
-        lines.append(f"| {entry['row']} | {entry['what']} | {entry['seconds']} | "
-                     f"{cell(entry['healthy'])} | {cell(entry['broken'])} | {cell(entry['open'])} | "
-                     f"{normal} |")
+        cells = [cell(entry[phase]) for phase in ("healthy", "broken", "open")]
+        lines.append(" | ".join([f"| {entry['row']}", entry["what"], str(entry["seconds"]), *cells,
+                                 normal]) + " |")
     return "\n".join(lines) + "\n"
 
 

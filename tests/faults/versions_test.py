@@ -42,7 +42,12 @@ class Foreign(FaultCase):
     RULES = """\
   - { name: fixed, match: { user: present }, key: user, limit: 50/min, algorithm: fixed_window }
   - { name: sliding, match: { user: present }, key: user, limit: 50/min, algorithm: sliding_window }
-  - { name: strict, match: { user: present }, key: user, limit: 50/min, algorithm: sliding_window, strict: true }
+  - name: strict
+    match: { user: present }
+    key: user
+    limit: 50/min
+    algorithm: sliding_window
+    strict: true
   - { name: log, match: { user: present }, key: user, limit: 50/min, algorithm: sliding_log }
   - { name: jobs, match: { user: present }, key: user, limit: 50 concurrent lease 30s }
 """
