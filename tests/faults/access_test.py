@@ -145,7 +145,7 @@ class Encrypted(FaultCase):
             "SSL_CERT_FILE": self.certificates.path("ca.pem")})
         self.wait_for_store(service)
         run = self.break_and_heal(service, server.kill, server.start)
-        self.assert_outage(4, "Redis with TLS killed, restarted empty", run, slack=BURST)
+        self.assert_outage(4, "Redis with TLS killed, restarted empty", run, slack=fault_case.OUTAGE)
 
     def test_row_22_a_certificate_that_has_expired(self):
         server = self.enterContext(redis_servers.Server(tls=self.certificates,
