@@ -139,8 +139,7 @@ class Encrypted(FaultCase):
         return f"ca: {self.certificates.path('ca.pem')}"
 
     def test_tls_under_load_and_a_restart(self):
-        server = self.enterContext(redis_servers.Server(tls=self.certificates,
-                                                        before=fault_case.at_once()))
+        server = self.enterContext(redis_servers.Server(tls=self.certificates))
         service = self.weir(server.url, environment={
             "SSL_CERT_FILE": self.certificates.path("ca.pem")})
         self.wait_for_store(service)

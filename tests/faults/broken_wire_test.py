@@ -15,7 +15,7 @@ from fault_case import BURST, LONG, Ask, FaultCase
 
 class BrokenWire(FaultCase):
     def setUp(self):
-        self.server = self.enterContext(redis_servers.Server(before=fault_case.at_once()))
+        self.server = self.enterContext(redis_servers.Server())
         self.proxy = self.enterContext(ChaosProxy(self.server.port, before=fault_case.at_once()))
         self.service = self.weir(self.proxy.url)
         self.wait_for_store(self.service)

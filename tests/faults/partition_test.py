@@ -92,8 +92,7 @@ class Partition(FaultCase):
                                    before=(*self.cable.within, *fault_case.at_once()))
 
     def test_row_18_half_open(self):
-        server = self.enterContext(redis_servers.Server(host=self.cable.our_address,
-                                                        before=fault_case.at_once()))
+        server = self.enterContext(redis_servers.Server(host=self.cable.our_address))
         service = self.beyond(server.url)
         self.wait_beyond(service)
         run = self.pull_and_plug(service, seconds=10 if fault_case.LONG else 3)

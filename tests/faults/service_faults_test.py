@@ -15,7 +15,7 @@ from fault_case import Ask, BURST, FaultCase, LONG, Phase, Run, Watch, daemon
 
 class ServiceFaults(FaultCase):
     def setUp(self):
-        self.server = self.enterContext(redis_servers.Server(before=fault_case.at_once()))
+        self.server = self.enterContext(redis_servers.Server())
 
     def start_on(self, port, http, store):
         listen = f"listen: {{ http: 127.0.0.1:{http}, resp: 127.0.0.1:{port} }}\n"

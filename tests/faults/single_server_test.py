@@ -15,7 +15,7 @@ from fault_case import BURST, LONG, FaultCase
 
 class SingleServer(FaultCase):
     def setUp(self):
-        self.server = self.enterContext(redis_servers.Server(before=fault_case.at_once()))
+        self.server = self.enterContext(redis_servers.Server())
         self.service = self.weir(self.server.url)
         self.wait_for_store(self.service)
         self.wait_for_calm(self.service)

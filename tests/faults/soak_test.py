@@ -116,7 +116,7 @@ class Soak(FaultCase):
 
     def test_row_50_everything_at_random(self):
         print(f"WEIR_SOAK_SEED={SEED} for {MINUTES} minutes", flush=True)
-        server = self.enterContext(redis_servers.Server(before=fault_case.at_once()))
+        server = self.enterContext(redis_servers.Server())
         proxy = self.enterContext(ChaosProxy(server.port, before=fault_case.at_once()))
         service = self.weir(proxy.url)
         self.wait_for_store(service)

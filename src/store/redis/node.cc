@@ -188,8 +188,8 @@ void Node::OnOver(Connection& connection, StoreFault fault, Error error) noexcep
     }
     last_ = {fault, error};
   }
-  const bool refused = fault == StoreFault::kRefused && !was_made;
-  record_->breaker().Note(refused ? Breaker::Outcome::kRefused : Breaker::Outcome::kFailed,
+  // A server that lets in and then talks nonsense is no better than one that does not.
+  record_->breaker().Note(was_made ? Breaker::Outcome::kFailed : Breaker::Outcome::kRefused,
                           Duration(0), Time());
   CloseLane(lane, fault, error);
   if (is_probing_) EndProbe(false);
