@@ -54,6 +54,7 @@ class NodeTest : public testing::Test, private Node::Watcher {
         settings_,
         Commons::Options{.on_notice = [this](std::string_view t) { heard_ += t; }, .seed = 1});
     loop_.Advance(seconds(100));
+    registry_->TakeCheck("server:1", "");  // As if it had been seen before.
   }
 
   void MakeNode(std::size_t max_in_flight = 4, Credentials credentials = {}) {
@@ -298,13 +299,27 @@ TEST_F(NodeTest, DoesNotNeedRightsForItsNameOrForInfo) {
   EXPECT_TRUE(node_->is_ready());
 }
 
+TEST_F(NodeTest, TriesAServerThatWasNotSeenBefore) {
+  MakeNode();
+  loop_.attempts.back()->Accept();
+  loop_.Turn();
+  Far().Take();
+  Far().Send("+OK\r\n$33\r\nredis_version:7.0.15\r\nrun_id:abc1\r\n");
+  loop_.Turn();
+  EXPECT_EQ(Far().Take(), kPing);
+  Far().Send("-NOPERM this user has no permissions to run the 'set' command\r\n");
+  EXPECT_NE(heard_.find("missing rights: NOPERM this user has no permissions to run the 'set'"),
+            std::string::npos)
+      << heard_;
+}
+
 TEST_F(NodeTest, DoesNotUseAServerThatIsTooOld) {
   MakeNode();
   Fate fate;
   Send(fate);
   loop_.attempts.back()->Accept();
   loop_.Turn();
-  Far().Send("+OK\r\n$20\r\nredis_version:5.0.14\r\n");
+  Far().Send("+OK\r\n$33\r\nredis_version:5.0.14\r\nrun_id:old1\r\n");
   EXPECT_TRUE(Far().closed);
   EXPECT_EQ(fate.end.fault, StoreFault::kOther);
   EXPECT_NE(heard_.find("5.0.14 is too old"), std::string::npos);
