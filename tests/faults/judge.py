@@ -35,6 +35,15 @@ def excess(answers, *, burst, rate):
     return worst - burst
 
 
+def excesses(answers, rules, *, burst, rate):
+    """The excess of every key of these rules."""
+    by_ask = {}
+    for one in answers:
+        if one.ask.rule in rules:
+            by_ask.setdefault((one.ask.rule, one.ask.key), []).append(one)
+    return {ask: excess(its, burst=burst, rate=rate) for ask, its in by_ask.items()}
+
+
 def _add_to_prefix(best, added, size, last, cost):
     """Adds `cost` to places 0 to `last`."""
     node = size + last

@@ -17,18 +17,18 @@ NAMES = ("single_server", "broken_wire", "service_faults", "cluster_faults", "pa
 
 def cell(distribution):
     if not distribution:
-        return ""
-    return f"{distribution['p50']:.2f} / {distribution['p99']:.1f} / {distribution['max']:.0f}"
+        return "-"
+    return f"{distribution['p50']:.2f} / {distribution['p99']:.1f} / {distribution['max']:.1f}"
 
 
 def table(entries):
-    lines = ["| row | fault | lasted s | healthy ms | broken ms | open ms | normal after s |",
-             "|---|---|---|---|---|---|---|"]
+    lines = ["| row | fault | for s | while broken, ms | breaker open, ms | normal after s | above: "
+             "static, closed |", "|---|---|---|---|---|---|---|"]
     for entry in sorted(entries, key=lambda one: (one["row"], one["what"])):
-        normal = "" if entry["normal"] is None else f"{entry['normal']:.2f}"
-        cells = [cell(entry[phase]) for phase in ("healthy", "broken", "open")]
-        lines.append(" | ".join([f"| {entry['row']}", entry["what"], str(entry["seconds"]), *cells,
-                                 normal]) + " |")
+        normal = "-" if entry["normal"] is None else f"{entry['normal']:.2f}"
+        above = f"{entry['by-static']:.2f}, {entry['by-closed']:.2f}"
+        lines.append(" | ".join([f"| {entry['row']}", entry["what"], str(entry["seconds"]),
+                                 cell(entry["broken"]), cell(entry["open"]), normal, above]) + " |")
     return "\n".join(lines) + "\n"
 
 
