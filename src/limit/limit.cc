@@ -127,13 +127,17 @@ Result<Limit> Limit::ForSharedStore() const {
                   " entries of a log or leases; write a lower limit, or another algorithm");
   }
   if (!IsBucket(algorithm())) return copy;
-  constexpr std::int64_t kLeast = ToTicks(std::chrono::seconds(1)).count() / kMaxSharedBucketRate;
-  if (emission_interval_ < kLeast) {
+  // By what it says: its interval was rounded up.
+  __extension__ using Wide = __int128;
+  constexpr Wide kSecond = Duration(std::chrono::seconds(1)).count();
+  if (Wide{spec_.count} * kSecond > Wide{kMaxSharedBucketRate} * spec_.period.count()) {
     return refuse("a shared store counts at most " + std::to_string(kMaxSharedBucketRate) +
                   " a second; write a lower rate");
   }
   copy.SetEmissionInterval(DivideRoundingUp(emission_interval_, kTicksPerNanosecond) *
                            kTicksPerNanosecond);
+  // Others that share its keys may leave more behind than it would itself.
+  copy.SetFurthest(std::max(furthest_, copy.FurthestByItself()));
   return copy;
 }
 

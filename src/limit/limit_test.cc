@@ -1,6 +1,7 @@
 #include <weir/limit.h>
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -291,6 +292,104 @@ TEST(StateSalt, SetsStatesApartThatMeanDifferentThings) {
       EXPECT_NE(Make(specs[i]).state_salt(), Make(specs[j]).state_salt()) << i << " and " << j;
     }
   }
+}
+
+TEST(SharedStore, CountsBucketsInWholeNanosecondsRoundedUp) {
+  const Limit limit = *Make(Bucket(3, Duration(10'000), 5)).ForSharedStore();  // 3333.3 ns
+  EXPECT_EQ(limit.emission_interval(), TicksOf(Duration(3'334)));
+  EXPECT_EQ(limit.burst_tolerance(), TicksOf(Duration(5 * 3'334)));
+  EXPECT_EQ(limit.capacity(), 5);
+  EXPECT_EQ(limit.refill_time(), Duration(5 * 3'334));
+  EXPECT_EQ(limit.emission_reciprocal(),
+            ~std::uint64_t{0} / static_cast<std::uint64_t>(limit.emission_interval()));
+  EXPECT_EQ(limit.spec(), Make(Bucket(3, Duration(10'000), 5)).spec());
+}
+
+TEST(SharedStore, LeavesWhatIsWholeAlready) {
+  for (const LimitSpec& spec :
+       {Bucket(10, seconds(1)), Spec(Algorithm::kFixedWindow, 100, minutes(1)),
+        Strict(100, minutes(1), 6), Spec(Algorithm::kSlidingLog, 10'000, minutes(1)),
+        OfCalendar(CalendarPeriod::kDay), Concurrent(20, seconds(45))}) {
+    const Limit before = Make(spec);
+    const Limit after = *before.ForSharedStore();
+    EXPECT_EQ(after.emission_interval(), before.emission_interval());
+    EXPECT_EQ(after.capacity(), before.capacity());
+    EXPECT_EQ(after.state_salt(), before.state_salt());
+    EXPECT_EQ(after.family(), before.family());
+    EXPECT_EQ(after.time_to_fresh(), before.time_to_fresh());
+  }
+}
+
+TEST(SharedStore, TakesUpToAMillionASecond) {
+  EXPECT_TRUE(Make(Bucket(1'000'000, seconds(1))).ForSharedStore().has_value());
+  const Result<Limit> above = Make(Bucket(1'000'001, seconds(1))).ForSharedStore();
+  ASSERT_FALSE(above.has_value());
+  EXPECT_EQ(above.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(above.error().message, HasSubstr("1000000 a second"));
+  // Windows count exactly, however many.
+  EXPECT_TRUE(Make(Spec(Algorithm::kFixedWindow, 100'000'000, seconds(1))).ForSharedStore());
+}
+
+TEST(SharedStore, KeepsAtMostTenThousandEntries) {
+  EXPECT_TRUE(Make(Spec(Algorithm::kSlidingLog, 10'000, seconds(1))).ForSharedStore());
+  EXPECT_TRUE(Make(Concurrent(10'000, seconds(1))).ForSharedStore());
+  for (const LimitSpec& spec :
+       {Spec(Algorithm::kSlidingLog, 10'001, seconds(1)), Concurrent(10'001, seconds(1))}) {
+    const Result<Limit> above = Make(spec).ForSharedStore();
+    ASSERT_FALSE(above.has_value());
+    EXPECT_THAT(above.error().message, HasSubstr("10000"));
+  }
+}
+
+TEST(SharedStore, TakesWhatCountsNothing) {
+  EXPECT_TRUE(Make({.kind = LimitKind::kDeny}).ForSharedStore());
+  EXPECT_TRUE(Make({.kind = LimitKind::kUnlimited}).ForSharedStore());
+}
+
+TEST(SharedStore, KeepsWhatOthersLeaveOnSharedKeys) {
+  Limit limits[] = {Make(Bucket(10, seconds(1))), Make(Bucket(1, hours(1)))};
+  Limit::ShareKeys(limits);
+  ASSERT_EQ(limits[0].furthest(), limits[1].furthest());
+  EXPECT_GE(limits[0].ForSharedStore()->furthest(), limits[1].ForSharedStore()->furthest());
+}
+
+TEST(Family, IsTheSameForEqualLimitsInEveryProcess) {
+  EXPECT_EQ(Make(Bucket(10, seconds(1))).family(), Make(Bucket(10, seconds(1))).family());
+  EXPECT_EQ(Make(Bucket(10, seconds(1))).family(), Make(Bucket(10, seconds(1), 10)).family());
+}
+
+TEST(Family, DiffersWithWhatCountsAreScaledBy) {
+  std::set<std::uint32_t> families;
+  const std::vector<LimitSpec> specs{
+      Bucket(10, seconds(1)),
+      Bucket(11, seconds(1)),
+      Bucket(10, seconds(2)),
+      Bucket(10, seconds(1), 20),
+      Spec(Algorithm::kFixedWindow, 10, seconds(1)),
+      Spec(Algorithm::kFixedWindow, 20, seconds(1)),
+      Spec(Algorithm::kSlidingWindow, 10, seconds(1)),
+      Strict(10, seconds(1), 10),
+      Concurrent(10, seconds(1)),
+  };
+  for (const LimitSpec& spec : specs) families.insert(Make(spec).family());
+  EXPECT_EQ(families.size(), specs.size());
+}
+
+TEST(Family, DoesNotDependOnWhatWasBefore) {
+  const ManualClock clock;
+  const Limit before = Make(Spec(Algorithm::kFixedWindow, 10, seconds(1)));
+  const Limit after = Make(Spec(Algorithm::kFixedWindow, 20, seconds(1)));
+  EXPECT_EQ(after.Replacing(before, clock.Read()).family(), after.family());
+}
+
+TEST(Family, IsOneForLimitsThatShareTheirKeys) {
+  Limit limits[] = {Make(Spec(Algorithm::kFixedWindow, 10, seconds(1))),
+                    Make(Spec(Algorithm::kFixedWindow, 20, seconds(1)))};
+  const std::uint32_t alone = limits[0].family();
+  Limit::ShareKeys(limits);
+  EXPECT_EQ(limits[0].family(), limits[1].family());
+  EXPECT_NE(limits[0].family(), alone);
+  EXPECT_EQ(limits[0].ForSharedStore()->family(), limits[0].family());
 }
 
 class LiveChange : public testing::Test {

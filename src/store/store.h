@@ -62,6 +62,9 @@ struct LimitInForce {
   const Limit* limit = nullptr;
 };
 
+// Set in the ids of reservations that a shared store keeps, and in no others.
+inline constexpr std::uint64_t kSharedReservation = std::uint64_t{1} << 63;
+
 // The most charges a group may have.
 inline constexpr std::size_t kMaxGroupCharges = 64;
 

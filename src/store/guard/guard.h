@@ -9,7 +9,6 @@
 // is a fleet's part: rate / N and burst max(1, burst / N) of buckets, max(1, limit / N) of others.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -31,6 +30,7 @@ struct GuardOptions {
   std::size_t max_reservations = 65'536;           // Likewise.
   // One line when a degraded time begins and one when it ends, and what else people should know.
   std::function<void(std::string_view)> on_notice{};
+  std::uint64_t seed = 0;  // Of the identities of keys, and of heartbeats; 0: random.
 };
 
 // What the guarded stores of all threads of a process share. Thread-safe.
@@ -42,11 +42,13 @@ class Guard {
   // The identities of keys go by this.
   const KeyHasher& hasher() const noexcept;
 
-  // Whether the last call failed; it stays so until one succeeds.
+  // From a call that failed until one succeeds and none has failed for a second.
   bool IsDegraded() const noexcept;
   // How long the present degraded time has lasted; zero if there is none.
   Duration DegradedFor(SteadyTime now) const noexcept;
-  // N.
+  // N: as set, or as counted last; what it was goes on for as long as a member is remembered, so
+  // that a store that forgot its members does not make every process think it is alone. 1 if
+  // nobody knows.
   int fleet_size() const noexcept;
   // Groups decided in the store's place, by mode.
   struct Stats {
@@ -60,37 +62,46 @@ class Guard {
 
  private:
   friend class GuardedStore;
+  friend class FleetCounter;
   class State;
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;
 };
 
 // Belongs to the thread of the store behind it.
 class GuardedStore final : public Store {
  public:
-  // `behind` fails by Group::error. Both must outlive it.
+  // `behind` fails by Group::error. All must outlive it. Groups that are under way when it ends are
+  // decided all the same, when `behind` is done with them.
   GuardedStore(Store& behind, Guard& guard, Loop& loop);
+  GuardedStore(const GuardedStore&) = delete;
+  GuardedStore& operator=(const GuardedStore&) = delete;
   ~GuardedStore() override;
 
   std::uint64_t Hash(std::string_view key) const noexcept override;
   // Never completes a group with an error because the store failed, but for kCommit and kCancel of
-  // what is kept in the store.
+  // what is kept in the store. Whoever is told may submit again, or end this store, from within.
   void Submit(std::span<Group> groups, Now now, Completion& completion) noexcept override;
 
  private:
+  class Flight;
   class State;
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;
 };
 
-// Sends heartbeats for this process, and tells the guard how many there are. One per process, on
-// any of its loops.
+// Sends a heartbeat for this process every second or so, and tells the guard how many there are; a
+// heartbeat that fails or succeeds is a call like any other, so that a store that nobody asks is
+// known to be back. One per process, on any of its loops.
 class FleetCounter {
  public:
+  // All must outlive it.
   FleetCounter(Fleet& fleet, Guard& guard, Loop& loop);
+  FleetCounter(const FleetCounter&) = delete;
+  FleetCounter& operator=(const FleetCounter&) = delete;
   ~FleetCounter();
 
  private:
   class State;
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace weir
