@@ -168,7 +168,7 @@ def figures(results):
         yield paired(results, f"cpu/three_rules/{name}", f"rules {state}", "three", "one",
                      MOST_THREE, many=3)
     ours, theirs = (results.median("memory", name, "bytes") for name in ("weir", "usual"))
-    yield Figure("redis/bytes_per_key", ours, "bytes", theirs, 1 / MOST_BYTES)
+    yield Figure("redis/bytes_per_key", ours, "bytes/key", theirs, 1 / MOST_BYTES)
     for field, most in (("p50", MOST_P50_US), ("p99", MOST_P99_US)):
         yield Figure(f"redis/open_loop/{field}", results.median("open", "weir", field), "us",
                      target=most, ceiling=True)
