@@ -117,7 +117,7 @@ class OurWay final : private Completion {
     slot.due = due;
     static_cast<Group&>(slot) = {.charges = std::span(slot.of_rules).first(ours_.rules),
                                  .decisions = std::span(slot.answers).first(ours_.rules)};
-    store_.Submit(std::span<Group>(&slot, 1), loop_.now(), *this);
+    store_.Submit(std::span<Group>(static_cast<Group*>(&slot), 1), loop_.now(), *this);
   }
 
   void OnDecided(Group& group) noexcept override {
