@@ -51,11 +51,7 @@ class OurWay final : private Completion {
         keys_(KeySequence::Drawn(Spread::kUniform, options.keys, 1 << 18)),
         cursor_(keys_, 0),
         slots_(ours.rate > 0 ? kMostInFlightOpen : ours.in_flight),
-        commons_(settings_, {.on_notice =
-                                 [](std::string_view text) {
-                                   std::fprintf(stderr, "%.*s\n", static_cast<int>(text.size()),
-                                                text.data());
-                                 }}),
+        commons_(settings_, {}),
         store_(loop_, settings_, hasher_, commons_),
         first_(loop_.MakeTimer([this] { SubmitOne({}); })) {
     for (Slot& slot : slots_) free_.push_back(&slot);
