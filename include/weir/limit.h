@@ -121,8 +121,8 @@ class Limit {
   // kept as they are.
   Limit InPlaceOf(const Limit& other) const;
 
-  // This limit as a store shared by several processes counts it: in whole nanoseconds, T rounded
-  // up. An error if it is beyond what such a store takes.
+  // This limit as a store shared by several processes counts it: in whole nanoseconds, T and
+  // sub-windows rounded up. An error if it is beyond what such a store takes.
   [[nodiscard]] Result<Limit> ForSharedStore() const;
 
   // These limits count the same keys, each some of the time: what one of them leaves behind is no
@@ -185,6 +185,7 @@ class Limit {
   std::int64_t FurthestByItself() const noexcept { return 2 * burst_tolerance_ + max_wait_; }
   void SetFurthest(std::int64_t furthest) noexcept;
   void WorkOutWindow();
+  void SetSubWindow(std::int64_t length) noexcept;
   // A copy that remembers at most so many predecessors, and none that has nothing left.
   Limit Remembering(int predecessors, SteadyTime now) const;
 

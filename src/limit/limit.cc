@@ -126,6 +126,9 @@ Result<Limit> Limit::ForSharedStore() const {
     return refuse("a shared store keeps at most " + std::to_string(kMaxSharedLogEntries) +
                   " entries of a log or leases; write a lower limit, or another algorithm");
   }
+  if (spec_.strict) {
+    copy.SetSubWindow(DivideRoundingUp(sub_window_, kTicksPerNanosecond) * kTicksPerNanosecond);
+  }
   if (!IsBucket(algorithm())) return copy;
   // By what it says: its interval was rounded up.
   __extension__ using Wide = __int128;
@@ -155,6 +158,11 @@ void Limit::SetEmissionInterval(std::int64_t interval) noexcept {
   refill_time_ = ToDuration(Ticks(burst_tolerance_));
   time_to_fresh_ = ToDuration(Ticks(FurthestByItself()));
   SetFurthest(FurthestByItself());
+}
+
+void Limit::SetSubWindow(std::int64_t length) noexcept {
+  sub_window_ = length;
+  time_to_fresh_ = ToDuration(Ticks((spec_.sub_windows + 1) * length));
 }
 
 void Limit::SetFurthest(std::int64_t furthest) noexcept { furthest_ = furthest; }
@@ -197,8 +205,7 @@ void Limit::WorkOutWindow() {
   window_ = ToTicks(spec_.period).count();
   time_to_fresh_ = spec_.period;
   if (spec_.strict) {
-    sub_window_ = DivideRoundingUp(window_, spec_.sub_windows);
-    time_to_fresh_ = ToDuration(Ticks((spec_.sub_windows + 1) * sub_window_));
+    SetSubWindow(DivideRoundingUp(window_, spec_.sub_windows));
   } else if (spec_.algorithm == Algorithm::kSlidingWindow) {
     time_to_fresh_ = 2 * spec_.period;
   }

@@ -1,14 +1,12 @@
 #include "net/epoll_loop.h"
 
-#include <arpa/inet.h>
 #include <sys/socket.h>
 
-#include <array>
 #include <cerrno>
-#include <string>
 #include <utility>
 
 #include "net/epoll_stream.h"
+#include "net/socket_address.h"
 
 namespace weir {
 namespace {
@@ -17,22 +15,6 @@ namespace {
 constexpr int kAcceptsPerTurn = 64;
 // How long to wait when there are no descriptors left: someone must leave first.
 constexpr Duration kPauseOnExhaustion = std::chrono::milliseconds(50);
-
-std::string TextOf(const sockaddr_storage& address) {
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  if (address.ss_family == AF_INET) {
-    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
-    inet_ntop(AF_INET, &v4.sin_addr, text.data(), text.size());
-  } else if (address.ss_family == AF_INET6) {
-    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
-    if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {
-      inet_ntop(AF_INET, &v6.sin6_addr.s6_addr[12], text.data(), text.size());
-    } else {
-      inet_ntop(AF_INET6, &v6.sin6_addr, text.data(), text.size());
-    }
-  }
-  return text.data();
-}
 
 class EpollTimer final : public Timer {
  public:
@@ -78,12 +60,11 @@ class EpollAcceptor final : public Acceptor, private Watcher {
  private:
   enum class Outcome : std::uint8_t { kGoOn, kNobodyThere, kExhausted };
   Outcome AcceptOne() noexcept {
-    sockaddr_storage address{};
-    socklen_t size = sizeof(address);
-    const int fd = accept4(socket_.fd(), reinterpret_cast<sockaddr*>(&address), &size,
-                           SOCK_NONBLOCK | SOCK_CLOEXEC);
+    SocketAddress address{.size = sizeof(sockaddr_storage)};
+    const int fd = accept4(socket_.fd(), reinterpret_cast<sockaddr*>(&address.storage),
+                           &address.size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
-      accepted_(std::make_unique<EpollStream>(reactor_, fd, TextOf(address)));
+      accepted_(std::make_unique<EpollStream>(reactor_, fd, address.ToText()));
       return Outcome::kGoOn;
     }
     if (errno == EAGAIN || errno == EWOULDBLOCK) return Outcome::kNobodyThere;
@@ -120,7 +101,7 @@ std::unique_ptr<Acceptor> EpollLoop::Accept(ListeningSocket socket, Accepted acc
 
 std::unique_ptr<Stream> EpollLoop::Connect(const Endpoint& endpoint,
                                            std::function<void(Result<void>)> connected) {
-  return EpollStream::Connecting(reactor_, endpoint, std::move(connected));
+  return EpollStream::Connecting(reactor_, mailbox_, endpoint, std::move(connected));
 }
 
 }  // namespace weir

@@ -11,6 +11,7 @@
 
 #include "net/listening_socket.h"
 #include "net/loop.h"
+#include "net/mailbox.h"
 #include "net/reactor.h"
 
 namespace weir {
@@ -30,6 +31,9 @@ class EpollLoop final : public Loop {
  public:
   // The clock must outlive it.
   explicit EpollLoop(Clock& clock) : reactor_(clock) {}
+  EpollLoop(const EpollLoop&) = delete;
+  EpollLoop& operator=(const EpollLoop&) = delete;
+  ~EpollLoop() override { mailbox_->Close(); }
 
   Now now() noexcept override { return reactor_.Time(); }
   Now ReadClock() const noexcept override { return reactor_.ReadClock(); }
@@ -49,6 +53,8 @@ class EpollLoop final : public Loop {
 
  private:
   Reactor reactor_;
+  // For answers of threads that may outlast the loop.
+  const std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>(*this);
 };
 
 }  // namespace weir

@@ -165,6 +165,7 @@ TEST(EpollLoop, SaysWhenMoreCanBeWritten) {
   EpollLoop loop(SystemClock::Shared());
   Peer reader;
   std::unique_ptr<Stream> held;
+  bool connected = false;
   Peer writer([&](Peer& self) {
     if (self.writable) loop.Stop();
   });
@@ -176,9 +177,12 @@ TEST(EpollLoop, SaysWhenMoreCanBeWritten) {
     while (writer.stream->Write(much).value_or(0) > 0) {
     }
     writer.stream->AwaitWritable();
-    reader.Take(std::move(held));  // Only now does anybody read.
+    if (connected) reader.Take(std::move(held));  // Only now does anybody read.
   });
-  held = loop.Connect(endpoint, [](const Result<void>&) {});
+  held = loop.Connect(endpoint, [&](const Result<void>&) {
+    connected = true;
+    if (writer.stream) reader.Take(std::move(held));
+  });
   loop.Run();
   EXPECT_TRUE(writer.writable);
   EXPECT_GT(reader.text.size(), 0U);
@@ -203,6 +207,115 @@ TEST(EpollLoop, ForgetsAnAttemptThatWasEnded) {
   stream.reset();
   loop.Post([&] { loop.Post([&] { loop.Stop(); }); });
   loop.Run();
+}
+
+TEST(EpollLoop, LooksNamesUp) {
+  EpollLoop loop(SystemClock::Shared());
+  ListeningSocket socket = OnLoopback();
+  Endpoint endpoint = socket.endpoint();
+  endpoint.host = "localhost";
+  const auto acceptor = loop.Accept(std::move(socket), [](std::unique_ptr<Stream>) {});
+  std::string outcome;
+  const auto stream = loop.Connect(endpoint, [&](const Result<void>& done) {
+    outcome = done ? "connected" : done.error().message;
+    loop.Stop();
+  });
+  EXPECT_EQ(outcome, "") << "in a later turn";
+  loop.Run();
+  EXPECT_EQ(outcome, "connected");
+  EXPECT_EQ(stream->peer(), "127.0.0.1");
+}
+
+TEST(EpollLoop, SaysThatThereIsNoSuchName) {
+  EpollLoop loop(SystemClock::Shared());
+  std::string message;
+  const auto stream =
+      loop.Connect(Endpoint{.host = "x.invalid", .port = 1}, [&](const Result<void>& done) {
+        if (!done) message = done.error().message;
+        loop.Stop();
+      });
+  loop.Run();
+  // Depends on whether there is a name server to ask.
+  EXPECT_TRUE(message == "Name or service not known" ||
+              message == "Temporary failure in name resolution")
+      << message;
+}
+
+TEST(EpollLoop, MayEndWhileANameIsBeingLookedUp) {
+  for (int i = 0; i < 20; ++i) {
+    EpollLoop loop(SystemClock::Shared());
+    auto stream = loop.Connect(Endpoint{.host = "localhost", .port = 1},
+                               [](const Result<void>&) { ADD_FAILURE() << "was ended before"; });
+    if (i % 2 == 0) {
+      stream.reset();
+      loop.Post([&] { loop.Post([&] { loop.Stop(); }); });
+      loop.Run();
+    }
+  }
+}
+
+// Counts how often it is told, and may ask again.
+class Told final : public TurnEnd {
+ public:
+  explicit Told(std::function<void()> then) : then_(std::move(then)) {}
+  void OnTurnEnd() noexcept override {
+    ++count;
+    then_();
+  }
+  int count = 0;
+
+ private:
+  std::function<void()> then_;
+};
+
+TEST(EpollLoop, TellsOfTheEndOfATurnOnceHoweverOftenItWasAskedFor) {
+  EpollLoop loop(SystemClock::Shared());
+  std::string order;
+  Told first([&] { order += 'a'; });
+  Told second([&] { order += 'b'; });
+  loop.Post([&] {
+    loop.AtTurnEnd(first);
+    loop.AtTurnEnd(second);
+    loop.AtTurnEnd(first);
+    order += '1';
+  });
+  loop.Post([&] { order += '2'; });  // Of the same turn.
+  loop.Post([&] {
+    loop.Post([&] {
+      order += '3';
+      loop.Stop();
+    });
+  });
+  loop.Run();
+  EXPECT_EQ(order, "12ab3") << "when all else of the turn is done, and never again";
+}
+
+TEST(EpollLoop, TellsThoseAddedAtTheEndOfATurnBeforeItWaits) {
+  EpollLoop loop(SystemClock::Shared());
+  Told added([&] { loop.Stop(); });
+  Told adding([&] { loop.AtTurnEnd(added); });
+  loop.Post([&] { loop.AtTurnEnd(adding); });
+  loop.Run();  // Without an end if it waited: nothing else would wake it.
+  EXPECT_EQ(adding.count, 1);
+  EXPECT_EQ(added.count, 1);
+}
+
+TEST(EpollLoop, DoesNotTellWhoAskedToBeForgotten) {
+  EpollLoop loop(SystemClock::Shared());
+  Told forgotten([] {});
+  Told other([&] { loop.ForgetTurnEnd(forgotten); });  // Before its turn comes.
+  auto gone = std::make_unique<Told>([] { ADD_FAILURE() << "has ended"; });
+  loop.Post([&] {
+    loop.AtTurnEnd(*gone);
+    loop.AtTurnEnd(other);
+    loop.AtTurnEnd(forgotten);
+    loop.ForgetTurnEnd(*gone);
+    gone.reset();
+    loop.Post([&] { loop.Stop(); });
+  });
+  loop.Run();
+  EXPECT_EQ(other.count, 1);
+  EXPECT_EQ(forgotten.count, 0);
 }
 
 TEST(EpollLoop, RunsTimersInTheirOrderAndNotThoseStopped) {

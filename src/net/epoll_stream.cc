@@ -1,51 +1,32 @@
 #include "net/epoll_stream.h"
 
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <system_error>
 #include <utility>
 
 namespace weir {
 namespace {
 
-// Where a connection goes, as the system has it.
-struct Destination {
-  sockaddr_storage address{};
-  socklen_t size = 0;
-};
-
-// None if the name is not known.
-std::optional<Destination> Find(const Endpoint& endpoint) {
-  Destination destination;
-  if (endpoint.is_unix()) {
-    auto& address = reinterpret_cast<sockaddr_un&>(destination.address);
-    address.sun_family = AF_UNIX;
-    std::memcpy(address.sun_path, endpoint.path.data(), endpoint.path.size());
-    destination.size = sizeof(sockaddr_un);
-    return destination;
-  }
-  addrinfo wanted{};
-  wanted.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const std::string port = std::to_string(endpoint.port);
-  if (getaddrinfo(endpoint.host.c_str(), port.c_str(), &wanted, &found) != 0) return std::nullopt;
-  std::memcpy(&destination.address, found->ai_addr, found->ai_addrlen);
-  destination.size = found->ai_addrlen;
-  freeaddrinfo(found);
-  return destination;
-}
-
 // Replies are whole when they are sent; waiting for more would only delay them.
 void SendAtOnce(int fd) {
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));  // Fails on a unix socket: no matter.
+}
+
+int PendingError(int fd) {
+  int error = 0;
+  socklen_t size = sizeof(error);
+  getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+  return error;
+}
+
+Error ErrorOf(int number) {
+  return {ErrorCode::kInternal, std::generic_category().message(number)};
 }
 
 }  // namespace
@@ -56,41 +37,100 @@ EpollStream::EpollStream(Reactor& reactor, int fd, std::string peer)
   reactor_.Watch(fd_, *this, 0);
 }
 
-EpollStream::~EpollStream() {
-  if (failing_ != nullptr) reactor_.RemoveTimer({}, failing_);
-  reactor_.Unwatch(fd_, *this);
-  close(fd_);
+EpollStream::EpollStream(Reactor& reactor, Connected connected)
+    : reactor_(reactor), attempt_(std::make_unique<Attempt>()) {
+  attempt_->connected = std::move(connected);
 }
 
-std::unique_ptr<Stream> EpollStream::Connecting(Reactor& reactor, const Endpoint& endpoint,
-                                                Connected connected) {
-  const std::optional<Destination> to = Find(endpoint);
-  const int family = to ? to->address.ss_family : AF_INET;
-  const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  auto stream = std::make_unique<EpollStream>(reactor, fd, endpoint.host);
-  stream->connected_ = std::move(connected);
-  int error = EHOSTUNREACH;
-  if (to) {
-    const bool done = connect(fd, reinterpret_cast<const sockaddr*>(&to->address), to->size) == 0;
-    error = done || errno == EINPROGRESS ? 0 : errno;
+EpollStream::~EpollStream() {
+  if (attempt_ != nullptr) StopTimer();
+  CloseSocket();
+}
+
+std::unique_ptr<Stream> EpollStream::Connecting(Reactor& reactor, std::shared_ptr<Mailbox> mailbox,
+                                                const Endpoint& endpoint, Connected connected) {
+  if (const std::optional<SocketAddress> address = AddressWithoutLookup(endpoint)) {
+    return ConnectingToAny(reactor, {*address}, std::move(connected));
   }
-  if (error == 0) {
-    stream->Want(kWritable);
-    return stream;
-  }
-  // It fails in a later turn, as it would have if it had taken longer to find out.
-  stream->failing_ = std::make_shared<const std::function<void()>>(
-      [failed = stream.get(), error] { failed->Conclude(error); });
-  reactor.AddTimer({}, stream->failing_);
+  std::unique_ptr<EpollStream> stream(new EpollStream(reactor, std::move(connected)));
+  stream->attempt_->question = Resolver::Shared().Ask(
+      endpoint, std::move(mailbox),
+      [asking = stream.get()](const Resolver::Addresses& found) { asking->OnFound(found); });
   return stream;
 }
 
-void EpollStream::Conclude(int error) noexcept {
-  Want(0);
-  failing_ = nullptr;
-  const Connected connected = std::exchange(connected_, {});
-  if (error == 0) return connected({});
-  connected(std::unexpected(Error{ErrorCode::kInternal, std::generic_category().message(error)}));
+std::unique_ptr<Stream> EpollStream::ConnectingToAny(Reactor& reactor,
+                                                     std::vector<SocketAddress> addresses,
+                                                     Connected connected) {
+  std::unique_ptr<EpollStream> stream(new EpollStream(reactor, std::move(connected)));
+  stream->attempt_->addresses = std::move(addresses);
+  stream->TryNext();
+  return stream;
+}
+
+void EpollStream::OnFound(const Resolver::Addresses& found) {
+  if (!found) return Conclude(std::unexpected(found.error()));
+  attempt_->addresses = *found;
+  TryNext();
+}
+
+void EpollStream::TryNext() {
+  CloseSocket();
+  Attempt& attempt = *attempt_;
+  while (attempt.next < attempt.addresses.size()) {
+    if (!Try(attempt.addresses[attempt.next++])) continue;
+    if (attempt.next == attempt.addresses.size()) return;
+    return StartTimer(reactor_.Time().steady + kPatience, [this] { TryNext(); });
+  }
+  // It fails in a later turn, as it would have if it had taken longer to find out.
+  StartTimer({}, [this] { Conclude(std::unexpected(attempt_->error)); });
+}
+
+bool EpollStream::Try(const SocketAddress& address) {
+  fd_ = socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  // A unix socket whose queue is full says EAGAIN, and never that it is no longer full.
+  if (fd_ < 0 || (connect(fd_, address.data(), address.size) != 0 && errno != EINPROGRESS)) {
+    attempt_->error = ErrorOf(errno);
+    if (fd_ >= 0) close(std::exchange(fd_, -1));
+    return false;
+  }
+  SendAtOnce(fd_);
+  peer_ = address.ToText();
+  wanted_ = kWritable;
+  reactor_.Watch(fd_, *this, wanted_);
+  return true;
+}
+
+void EpollStream::StartTimer(SteadyTime due, std::function<void()> task) {
+  StopTimer();
+  attempt_->due = due;
+  attempt_->timer = std::make_shared<const std::function<void()>>(std::move(task));
+  reactor_.AddTimer(due, attempt_->timer);
+}
+
+void EpollStream::StopTimer() noexcept {
+  if (attempt_->timer != nullptr) reactor_.RemoveTimer(attempt_->due, attempt_->timer);
+  attempt_->timer = nullptr;
+}
+
+void EpollStream::CloseSocket() noexcept {
+  if (fd_ < 0) return;
+  reactor_.Unwatch(fd_, *this);
+  close(std::exchange(fd_, -1));
+}
+
+void EpollStream::OnAttemptEvents() {
+  const int error = PendingError(fd_);
+  if (error == 0) return Conclude({});
+  attempt_->error = ErrorOf(error);
+  TryNext();
+}
+
+void EpollStream::Conclude(Result<void> result) {
+  if (fd_ >= 0) Want(0);
+  StopTimer();
+  const std::unique_ptr<Attempt> attempt = std::move(attempt_);
+  attempt->connected(std::move(result));
 }
 
 void EpollStream::Want(std::uint32_t events) noexcept {
@@ -106,6 +146,7 @@ std::optional<std::size_t> EpollStream::Write(std::string_view bytes) noexcept {
   const ssize_t sent = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
   if (sent >= 0) return static_cast<std::size_t>(sent);
   if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return 0;
+  why_broken_ = ErrorOf(errno).message;
   return std::nullopt;
 }
 
@@ -117,14 +158,8 @@ void EpollStream::SetUserTimeout(Duration longest) noexcept {
 }
 
 void EpollStream::OnEvents(std::uint32_t events) noexcept {
-  if (handler_ == nullptr && !connected_) return;  // Nobody to tell.
-  if (failing_ != nullptr) return;                 // It is about to be told.
-  if (connected_) {
-    int error = 0;
-    socklen_t size = sizeof(error);
-    getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &size);
-    return Conclude(error);
-  }
+  if (attempt_ != nullptr) return OnAttemptEvents();
+  if (handler_ == nullptr) return;  // Nobody to tell.
   constexpr std::uint32_t kEnd = EPOLLERR | EPOLLHUP;
   // One event a turn: its handler may end the stream, and epoll says the other again.
   if ((events & (kWritable | kEnd)) != 0 && (wanted_ & kWritable) != 0) {
@@ -134,7 +169,7 @@ void EpollStream::OnEvents(std::uint32_t events) noexcept {
   if ((events & (kReadable | kHangUp | kEnd)) == 0) return;
   if (!room_.empty()) return ReadNow();
   // Nobody wants to read now; that the peer has gone is told all the same, and would be for ever.
-  if ((events & kEnd) != 0) return handler_->OnBroken();
+  if ((events & kEnd) != 0) return TellBroken(PendingError(fd_));
   if ((events & kHangUp) != 0) {
     Want(wanted_ & ~(kReadable | kHangUp));
     return handler_->OnHangUp();
@@ -146,10 +181,15 @@ void EpollStream::ReadNow() noexcept {
   const ssize_t count = recv(fd_, room_.data(), room_.size(), 0);
   if (count < 0) {
     if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return;
-    return handler_->OnBroken();
+    return TellBroken(errno);
   }
   room_ = {};
   handler_->OnRead(static_cast<std::size_t>(count));
+}
+
+void EpollStream::TellBroken(int error) noexcept {
+  if (error != 0) why_broken_ = ErrorOf(error).message;
+  handler_->OnBroken();
 }
 
 }  // namespace weir

@@ -55,6 +55,9 @@ class Stream {
   // The connection is lost once what was sent has not been acknowledged for so long.
   virtual void SetUserTimeout(Duration longest) noexcept = 0;
 
+  // Once the connection is lost: why, if that is known. Stays as long as the stream.
+  virtual std::string_view why_broken() const noexcept { return {}; }
+
   // The other end's address without its port: 203.0.113.9, 2001:db8::1; empty on a unix socket.
   virtual std::string_view peer() const noexcept = 0;
 };

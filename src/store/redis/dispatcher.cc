@@ -1,0 +1,198 @@
+#include "store/redis/dispatcher.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace weir::redis {
+namespace {
+
+// So many calls are gathered side by side; more, and the oldest leave.
+constexpr std::size_t kMostOpen = 16;
+constexpr std::size_t kMostSpare = 256;
+// A slot that is sent from one server to the next is with none of them.
+constexpr int kMostRedirections = 5;
+constexpr Duration kTryAgainAfter = std::chrono::milliseconds(5);
+
+const Error& Closing() {
+  static const Error kError{ErrorCode::kOverloaded, "the store is being closed"};
+  return kError;
+}
+
+void FailGroup(const ScriptCommand::Item& item, const Error& error) noexcept {
+  item.group.error = error;
+  item.completion.OnDecided(item.group);
+}
+
+bool Settles(const Group& group) noexcept {
+  return group.action == Action::kCommit || group.action == Action::kCancel;
+}
+
+}  // namespace
+
+Dispatcher::Dispatcher(Loop& loop, const Settings& settings)
+    : loop_(loop), settings_(settings), timer_(loop.MakeTimer([this] { Tick(); })) {}
+
+Dispatcher::~Dispatcher() {
+  loop_.ForgetTurnEnd(*this);
+  Close();
+}
+
+void Dispatcher::Close() noexcept {
+  is_closed_ = true;
+  for (Open& open : std::exchange(open_, {})) Fail(std::move(open.command), Closing());
+  for (Parked& parked : std::exchange(parked_, {})) Fail(std::move(parked.command), Closing());
+}
+
+std::unique_ptr<ScriptCommand> Dispatcher::Begin(const ScriptCommand::Item& item,
+                                                 std::uint16_t slot, SteadyTime deadline) {
+  std::unique_ptr<ScriptCommand> command;
+  if (spare_.empty()) {
+    command = std::make_unique<ScriptCommand>(static_cast<ScriptCommand::Owner&>(*this));
+  } else {
+    command = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  command->Add(item, loop_.now().wall);
+  command->slot = slot;
+  command->deadline = deadline;
+  command->settles = Settles(item.group);
+  return command;
+}
+
+void Dispatcher::Recycle(std::unique_ptr<ScriptCommand> command) {
+  if (spare_.size() >= kMostSpare) return;
+  command->Clear();
+  spare_.push_back(std::move(command));
+}
+
+void Dispatcher::Submit(const ScriptCommand::Item& item, std::uint16_t slot,
+                        SteadyTime deadline) noexcept {
+  if (is_closed_) return FailGroup(item, Closing());
+  if (Node* const node = topology_->Find(slot)) {
+    if (const std::optional<Obstacle> obstacle = node->WhyNot()) {
+      node->CountFault(obstacle->fault, 1);
+      return FailGroup(item, obstacle->error);
+    }
+    return Gather(item, *node, slot, deadline);
+  }
+  if (const std::optional<Obstacle> obstacle = topology_->WhyUnknown()) {
+    return FailGroup(item, obstacle->error);
+  }
+  if (parked_.size() >= static_cast<std::size_t>(settings_.max_in_flight)) {
+    return FailGroup(item, {ErrorCode::kOverloaded, "too many wait until the servers are known"});
+  }
+  Park(Begin(item, slot, deadline), Duration(0));
+}
+
+void Dispatcher::Gather(const ScriptCommand::Item& item, Node& node, std::uint16_t slot,
+                        SteadyTime deadline) {
+  const bool one_slot = topology_->divides_slots();
+  for (Open& open : open_) {
+    ScriptCommand& command = *open.command;
+    // A settlement takes two rounds, for which nobody else should have to wait.
+    const bool fits = open.node == &node && (!one_slot || command.slot == slot) &&
+                      command.deadline == deadline && command.groups() < kMostGroups &&
+                      command.settles == Settles(item.group);
+    if (fits && command.Add(item, loop_.now().wall)) return;
+  }
+  if (open_.size() >= kMostOpen) {
+    Open oldest = std::move(open_.front());
+    open_.erase(open_.begin());
+    oldest.node->Send(std::move(oldest.command));
+  }
+  open_.push_back({&node, Begin(item, slot, deadline)});
+  loop_.AtTurnEnd(*this);
+}
+
+void Dispatcher::OnTurnEnd() noexcept {
+  while (!open_.empty()) {
+    std::vector<Open> leaving = std::exchange(open_, {});
+    for (Open& open : leaving) open.node->Send(std::move(open.command));
+    leaving.clear();
+    if (open_.empty()) open_ = std::move(leaving);
+  }
+}
+
+void Dispatcher::Send(std::unique_ptr<Call> call, std::uint16_t slot) noexcept {
+  if (Node* const node = topology_->Find(slot)) node->Send(std::move(call));
+}
+
+void Dispatcher::OnEnded(std::unique_ptr<ScriptCommand> command, Node& node, CallEnd end) noexcept {
+  if (end.kind == CallEnd::Kind::kAnswered) {
+    command->with_text = command->asking = false;
+    if (!is_closed_ && command->WantsAnotherRound()) return node.Send(std::move(command));
+    if (command->corrupt() > 0) node.CountFault(StoreFault::kCorrupt, command->corrupt());
+    command->Complete();
+    return Recycle(std::move(command));
+  }
+  if (end.kind == CallEnd::Kind::kErrorReply && !is_closed_ && TryElsewhere(command, node, end)) {
+    return;
+  }
+  node.CountFault(end.fault, command->groups());
+  Fail(std::move(command), end.error);
+}
+
+bool Dispatcher::TryElsewhere(std::unique_ptr<ScriptCommand>& command, Node& node,
+                              const CallEnd& end) {
+  command->asking = command->with_text = false;
+  const Remedy remedy = end.reply.remedy;
+  if (remedy == Remedy::kRediscover) node.Renew();
+  if (remedy == Remedy::kRediscover || end.fault == StoreFault::kClusterDown) {
+    topology_->Suspect(node);
+  }
+  const bool in_time = loop_.now().steady < command->deadline;
+  if (remedy == Remedy::kNone || remedy == Remedy::kSendText || !in_time) return false;
+  if (remedy == Remedy::kRediscover) {
+    if (std::exchange(command->was_repeated, true)) return false;
+    Park(std::move(command), kTryAgainAfter);
+    return true;
+  }
+  if (remedy == Remedy::kTryAgain) {
+    Park(std::move(command), kTryAgainAfter);
+    return true;
+  }
+  if (++command->redirections > kMostRedirections) return false;
+  Node* const there = topology_->FindPointedTo(end.reply.site, node);
+  if (there == nullptr) {
+    Park(std::move(command), kTryAgainAfter);
+    return true;
+  }
+  command->asking = remedy == Remedy::kAskThere;
+  if (remedy == Remedy::kGoThere) topology_->Move(end.reply.slot, *there);
+  there->Send(std::move(command));
+  return true;
+}
+
+void Dispatcher::Park(std::unique_ptr<ScriptCommand> command, Duration wait) {
+  const SteadyTime now = loop_.now().steady;
+  if (parked_.empty()) timer_->Start(kTryAgainAfter);
+  parked_.push_back({std::move(command), now + wait});
+}
+
+void Dispatcher::Tick() {
+  TryParked();
+  if (!parked_.empty()) timer_->Start(kTryAgainAfter);
+}
+
+void Dispatcher::TryParked() noexcept {
+  const SteadyTime now = loop_.now().steady;
+  for (Parked& parked : std::exchange(parked_, {})) {
+    if (parked.command->deadline <= now) {
+      Fail(std::move(parked.command), {ErrorCode::kDeadline, "no server for it in time"});
+    } else if (Node* const node = topology_->Find(parked.command->slot);
+               node != nullptr && parked.due <= now) {
+      node->Send(std::move(parked.command));
+    } else if (const auto obstacle = topology_->WhyUnknown(); node == nullptr && obstacle) {
+      Fail(std::move(parked.command), obstacle->error);
+    } else {
+      parked_.push_back(std::move(parked));
+    }
+  }
+}
+
+void Dispatcher::Fail(std::unique_ptr<ScriptCommand> command, const Error& error) {
+  command->Fail(error);
+  Recycle(std::move(command));
+}
+
+}  // namespace weir::redis

@@ -1,0 +1,75 @@
+// Takes groups to the servers that have their keys. What a turn gathers for one server shares calls
+// and leaves at the end of the turn; what a server sends elsewhere goes there.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "net/loop.h"
+#include "store/redis/script_command.h"
+#include "store/redis/settings.h"
+#include "store/redis/topology.h"
+#include "store/store.h"
+
+namespace weir::redis {
+
+// Belongs to the loop's thread.
+class Dispatcher final : private TurnEnd, private ScriptCommand::Owner {
+ public:
+  // How many groups share a call at most: with more, the first wait longer for the last than what
+  // sharing saves.
+  static constexpr std::size_t kMostGroups = 32;
+
+  Dispatcher(Loop& loop, const Settings& settings);
+  Dispatcher(const Dispatcher&) = delete;
+  Dispatcher& operator=(const Dispatcher&) = delete;
+  ~Dispatcher();
+
+  // Before anything else.
+  void SetTopology(Topology& topology) noexcept { topology_ = &topology; }
+
+  // All keys of the group have this slot, or are on the server that has it.
+  void Submit(const ScriptCommand::Item& item, std::uint16_t slot, SteadyTime deadline) noexcept;
+  // Another call goes the way of its slot.
+  void Send(std::unique_ptr<Call> call, std::uint16_t slot) noexcept;
+  // Those that wait for news of the servers may try again.
+  void TryParked() noexcept;
+  // From now on everything fails.
+  void Close() noexcept;
+
+ private:
+  struct Open {
+    Node* node;
+    std::unique_ptr<ScriptCommand> command;
+  };
+  struct Parked {
+    std::unique_ptr<ScriptCommand> command;
+    SteadyTime due;
+  };
+
+  void OnTurnEnd() noexcept override;
+  void OnEnded(std::unique_ptr<ScriptCommand> command, Node& node, CallEnd end) noexcept override;
+
+  void Gather(const ScriptCommand::Item& item, Node& node, std::uint16_t slot, SteadyTime deadline);
+  // One that has just this.
+  std::unique_ptr<ScriptCommand> Begin(const ScriptCommand::Item& item, std::uint16_t slot,
+                                       SteadyTime deadline);
+  void Recycle(std::unique_ptr<ScriptCommand> command);
+  // Whether it was sent on its way again.
+  bool TryElsewhere(std::unique_ptr<ScriptCommand>& command, Node& node, const CallEnd& end);
+  void Park(std::unique_ptr<ScriptCommand> command, Duration wait);
+  void Tick();
+  void Fail(std::unique_ptr<ScriptCommand> command, const Error& error);
+
+  Loop& loop_;
+  const Settings& settings_;
+  Topology* topology_ = nullptr;
+  std::vector<Open> open_;
+  std::vector<Parked> parked_;
+  std::vector<std::unique_ptr<ScriptCommand>> spare_;
+  std::unique_ptr<Timer> timer_;
+  bool is_closed_ = false;
+};
+
+}  // namespace weir::redis

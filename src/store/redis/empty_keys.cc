@@ -1,0 +1,37 @@
+#include "store/redis/empty_keys.h"
+
+#include <algorithm>
+
+namespace weir::redis {
+
+void EmptyKeys::Add(const Charge& charge, const Decision& decision, SteadyTime now) {
+  const bool will_end = decision.retry_after > Duration(0) && decision.retry_after < kNever;
+  if (decision.allowed || !will_end || charge.hash == 0) return;
+  if (keys_.size() >= kMost) {
+    std::erase_if(keys_, [now](const auto& key) { return key.second.until <= now; });
+    if (keys_.size() >= kMost) return;  // It is asked again, which is right if slower.
+  }
+  const Duration wait = std::min<Duration>(decision.retry_after, std::chrono::hours(1));
+  keys_[charge.hash] = {now, now + wait, std::max<std::int64_t>(1, charge.cost), decision};
+}
+
+const Decision* EmptyKeys::Find(const Charge& charge, SteadyTime now) noexcept {
+  const auto found = keys_.find(charge.hash);
+  if (found == keys_.end()) return nullptr;
+  const Denial& denial = found->second;
+  if (denial.until <= now) {
+    keys_.erase(found);
+    return nullptr;
+  }
+  // Who wants less, or is ready to wait for it, may fare better.
+  if (charge.cost < denial.cost || charge.wait > Duration(0)) return nullptr;
+  const Duration passed = now - denial.since;
+  told_ = denial.decision;
+  told_.rule = charge.rule;
+  told_.cost = charge.cost;
+  told_.retry_after -= passed;
+  told_.reset_after = std::max(told_.retry_after, told_.reset_after - passed);
+  return &told_;
+}
+
+}  // namespace weir::redis

@@ -1,0 +1,41 @@
+// Keys that a server has just said are exhausted, and until when. A group over several servers that
+// has one of them is denied here: else whoever is denied on one key would keep taking from another
+// for as long as it takes to give that back.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+
+#include <weir/time.h>
+
+#include "store/store.h"
+
+namespace weir::redis {
+
+// Not thread-safe.
+class EmptyKeys {
+ public:
+  static constexpr std::size_t kMost = 4'096;
+
+  // The charge was denied so.
+  void Add(const Charge& charge, const Decision& decision, SteadyTime now);
+  // It may have something again.
+  void Forget(const Charge& charge) noexcept { keys_.erase(charge.hash); }
+  // Null if it is not known to be exhausted for this charge. Good until the next call.
+  const Decision* Find(const Charge& charge, SteadyTime now) noexcept;
+
+  std::size_t size() const noexcept { return keys_.size(); }
+
+ private:
+  struct Denial {
+    SteadyTime since;
+    SteadyTime until;
+    std::int64_t cost;
+    Decision decision;
+  };
+
+  std::unordered_map<std::uint64_t, Denial> keys_;
+  Decision told_;
+};
+
+}  // namespace weir::redis

@@ -1,0 +1,52 @@
+#include "store/redis/heartbeat.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "net/resp/writer.h"
+#include "store/fleet.h"
+
+namespace weir::redis {
+namespace {
+
+// Members that are too old go first, so that the set holds those that count and no others.
+constexpr std::string_view kScript =
+    "local time = redis.call('TIME')\n"
+    "local now = time[1] * 1000 + math.floor(time[2] / 1000)\n"
+    "local oldest = string.format('(%.0f', now - ARGV[2])\n"
+    "redis.call('ZADD', KEYS[1], string.format('%.0f', now), ARGV[1])\n"
+    "redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', oldest)\n"
+    "redis.call('PEXPIRE', KEYS[1], ARGV[2])\n"
+    "return redis.call('ZCARD', KEYS[1])\n";
+constexpr std::string_view kKey = "weir1:{~fleet}:members";
+
+}  // namespace
+
+Heartbeat::~Heartbeat() {
+  Tell(std::unexpected(Error{ErrorCode::kOverloaded, "the store is being closed"}));
+}
+
+void Heartbeat::Tell(Result<int> result) {
+  if (const auto counted = std::exchange(counted_, nullptr)) counted(std::move(result));
+}
+
+void Heartbeat::Write(ByteBuffer& out) {
+  const auto memory = std::chrono::duration_cast<std::chrono::milliseconds>(kFleetMemory).count();
+  const std::string milliseconds = std::to_string(memory);
+  const std::array<std::string_view, 6> words = {"EVAL", kScript, "1", kKey, member_, milliseconds};
+  resp::WriteCommand(out, words);
+}
+
+bool Heartbeat::Take(const resp::ReplyItem& item) noexcept {
+  count_ = item.integer;
+  return item.kind == resp::ReplyItem::Kind::kInteger && item.depth == 0;
+}
+
+void Heartbeat::Ended(std::unique_ptr<Call>, Node&, CallEnd end) noexcept {
+  if (end.kind != CallEnd::Kind::kAnswered) return Tell(std::unexpected(std::move(end.error)));
+  Tell(static_cast<int>(std::clamp<std::int64_t>(count_, 1, std::numeric_limits<int>::max())));
+}
+
+}  // namespace weir::redis

@@ -1,0 +1,392 @@
+#include "store/redis/node.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "store/redis/server_check.h"
+
+namespace weir::redis {
+namespace {
+
+constexpr Duration kFirstBackOff = std::chrono::milliseconds(50);
+constexpr Duration kLongestBackOff = std::chrono::seconds(1);
+// A server that forgets the script again and again within one deadline is not to be helped.
+constexpr int kMostRounds = 16;
+
+}  // namespace
+
+Node::Node(Loop& loop, Site site, Options options, Registry& registry, Watcher& watcher)
+    : loop_(loop),
+      site_(std::move(site)),
+      options_(std::move(options)),
+      registry_(registry),
+      watcher_(watcher),
+      record_(registry.Find(site_.endpoint.ToString())),
+      seen_(record_->Lend()),
+      jitter_(registry.NextSeed()),
+      lanes_(static_cast<std::size_t>(std::max(1, options_.connections))),
+      timer_(loop.MakeTimer([this] { Tick(); })) {
+  WakeBy(Time());
+}
+
+Node::~Node() {
+  is_ending_ = true;
+  if (is_probing_) EndProbe(false);
+  const Error error{ErrorCode::kOverloaded, name() + ": the store is being closed"};
+  for (Lane& lane : lanes_) {
+    if (lane.connection == nullptr) continue;
+    for (auto& call : lane.connection->Close()) FailCall(std::move(call), StoreFault::kLost, error);
+  }
+  FailQueued(StoreFault::kLost, error);
+  record_->GiveBack(seen_);
+}
+
+Node::Lane& Node::LaneOf(const Connection& connection) noexcept {
+  return *std::ranges::find(lanes_, &connection, [](const Lane& lane) {
+    return static_cast<const Connection*>(lane.connection.get());
+  });
+}
+
+bool Node::IsLive(const Lane& lane) noexcept {
+  return lane.connection != nullptr && !lane.connection->is_over();
+}
+
+bool Node::IsUsable(const Lane& lane) noexcept {
+  return lane.connection != nullptr && lane.connection->is_ready() && !lane.is_retiring;
+}
+
+bool Node::is_ready() const noexcept { return std::ranges::any_of(lanes_, IsUsable); }
+
+bool Node::is_idle() const noexcept {
+  return queue_.empty() && std::ranges::none_of(lanes_, [](const Lane& lane) {
+           return IsLive(lane) && lane.connection->in_flight() > 0;
+         });
+}
+
+Node::Lane* Node::LaneWithRoom() noexcept {
+  Lane* best = nullptr;
+  for (Lane& lane : lanes_) {
+    if (!IsUsable(lane) || lane.connection->in_flight() >= options_.max_in_flight) continue;
+    if (best == nullptr || lane.connection->in_flight() < best->connection->in_flight()) {
+      best = &lane;
+    }
+  }
+  return best;
+}
+
+// Waiting is worth it while the last attempt to connect has not failed.
+bool Node::HasHope() const noexcept {
+  return std::ranges::any_of(lanes_,
+                             [](const Lane& lane) { return IsUsable(lane) || lane.failures == 0; });
+}
+
+std::optional<Obstacle> Node::WhyNot() noexcept {
+  if (!record_->breaker().IsClosed()) {
+    return Obstacle{StoreFault::kBreaker,
+                    {ErrorCode::kOverloaded, name() + ": not asked, because it failed before"}};
+  }
+  if (HasHope()) return std::nullopt;
+  // Whoever closed the breaker need not have been this thread: then nothing is being connected.
+  for (const Lane& lane : lanes_) {
+    if (!IsLive(lane) && lane.retry_at <= Time()) WakeBy(Time());
+  }
+  return last_;
+}
+
+void Node::Send(std::unique_ptr<Call> call) noexcept {
+  if (!call->is_probe) {
+    if (const std::optional<Obstacle> obstacle = WhyNot()) {
+      return FailCall(std::move(call), obstacle->fault, obstacle->error);
+    }
+  }
+  WakeBy(call->deadline);
+  if (Lane* const lane = queue_.empty() ? LaneWithRoom() : nullptr) {
+    lane->connection->Send(std::move(call));
+    return ShowCounts();
+  }
+  if (queue_.size() >= options_.max_in_flight * lanes_.size()) {
+    return FailCall(std::move(call), StoreFault::kOverload,
+                    {ErrorCode::kOverloaded, name() + ": too many calls are under way"});
+  }
+  queue_.push_back(std::move(call));
+}
+
+void Node::SendQueued() {
+  while (!queue_.empty()) {
+    Lane* const lane = LaneWithRoom();
+    if (lane == nullptr) return;
+    std::unique_ptr<Call> call = std::move(queue_.front());
+    queue_.pop_front();
+    lane->connection->Send(std::move(call));
+  }
+}
+
+void Node::Renew() noexcept {
+  for (Lane& lane : lanes_) lane.is_retiring = lane.is_retiring || IsUsable(lane);
+  WakeBy(Time());
+}
+
+// --- Connecting ---
+
+void Node::Connect(Lane& lane) {
+  lane.is_retiring = false;
+  lane.connect_by = Time() + options_.connect_timeout;
+  const Connection::Options options{.timeout = options_.timeout,
+                                    .is_sentinel = options_.is_sentinel};
+  Connection::Owner& self = *this;
+  lane.connection = std::make_unique<Connection>(loop_, site_, options, self);
+}
+
+void Node::RetryLater(Lane& lane) {
+  const SteadyTime now = Time();
+  const int doublings = std::min(lane.retries++, 5);
+  lane.retry_at = now + jitter_.UpTo(std::min(kLongestBackOff, kFirstBackOff * (1 << doublings)));
+  WakeBy(lane.retry_at);
+}
+
+std::optional<Obstacle> Node::Inspect(const Connection& connection) {
+  if (options_.is_sentinel) return std::nullopt;
+  const ServerFacts facts = ReadServerFacts(connection.info());
+  if (registry_.TakeCheck(name(), facts.run)) {
+    for (const ServerNotice& notice : CheckServer(facts)) {
+      registry_.Tell(name(), notice.subject, notice.text, facts.run);
+    }
+  }
+  if (!IsTooOld(facts)) return std::nullopt;
+  return Obstacle{StoreFault::kOther,
+                  {ErrorCode::kOverloaded, name() + ": Redis " + facts.version + " is too old"}};
+}
+
+void Node::OnReady(Connection& connection) noexcept {
+  Lane& lane = LaneOf(connection);
+  if (std::optional<Obstacle> obstacle = Inspect(connection)) {
+    return OnOver(connection, obstacle->fault, std::move(obstacle->error));
+  }
+  lane.failures = 0;
+  ShowCounts();
+  if (is_probing_) {
+    SendProbe();
+  } else {
+    SendQueued();
+  }
+  watcher_.OnReady(*this);
+}
+
+void Node::OnOver(Connection& connection, StoreFault fault, Error error) noexcept {
+  Lane& lane = LaneOf(connection);
+  const bool was_made = connection.is_ready() && fault != StoreFault::kOther;
+  error.message = name() + ": " + error.message;
+  if (!was_made) {
+    ++lane.failures;
+    if (fault == StoreFault::kCredentials) {
+      registry_.Tell(name(), "credentials", "the server does not let us in: " + error.message);
+    }
+    last_ = {fault, error};
+  }
+  const bool refused = fault == StoreFault::kRefused && !was_made;
+  record_->breaker().Note(refused ? Breaker::Outcome::kRefused : Breaker::Outcome::kFailed,
+                          Duration(0), Time());
+  CloseLane(lane, fault, error);
+  if (is_probing_) EndProbe(false);
+  if (!was_made && !HasHope()) FailQueued(fault, error);
+  watcher_.OnTrouble(*this);
+}
+
+void Node::CloseLane(Lane& lane, StoreFault fault, const Error& error) {
+  // Whether they took effect, nobody knows.
+  const Error unknown{ErrorCode::kDeadline, error.message};
+  for (auto& call : lane.connection->Close()) FailCall(std::move(call), fault, unknown);
+  lane.is_retiring = false;
+  RetryLater(lane);
+  ShowCounts();
+}
+
+// --- Replies ---
+
+void Node::OnAnswered(Connection& connection, std::unique_ptr<Call> call, Duration took) noexcept {
+  LaneOf(connection).retries = 0;
+  const bool is_slow = took > options_.timeout / 2;
+  seen_.times.Record(took, call->weight());
+  if (call->is_probe) {
+    if (is_probing_) EndProbe(!is_slow);
+  } else {
+    ++(is_slow ? slow_answers_ : fast_answers_);
+  }
+  Call* const answered = call.get();
+  answered->Ended(std::move(call), *this, {.kind = CallEnd::Kind::kAnswered});
+}
+
+void Node::OnErrorReply(Connection& connection, std::unique_ptr<Call> call, std::uint64_t number,
+                        std::string_view text, Duration) noexcept {
+  CallEnd end{.kind = CallEnd::Kind::kErrorReply, .reply = ReadErrorReply(text), .text = text};
+  end.fault = end.reply.fault;
+  if (end.reply.remedy == Remedy::kSendText && call->rounds < kMostRounds) {
+    // Of many under way at once only the first brings the text; by the time the others come again,
+    // the server knows it.
+    call->with_text = number >= connection.last_text();
+    return connection.Send(std::move(call));
+  }
+  end.error = {ErrorCode::kOverloaded, name() + ": " + std::string(Readable(text))};
+  if (end.fault == StoreFault::kCredentials) {
+    registry_.Tell(name(), "rights", "missing rights: " + std::string(Readable(text)));
+  }
+  const bool elsewhere = end.reply.remedy == Remedy::kGoThere ||
+                         end.reply.remedy == Remedy::kAskThere ||
+                         end.reply.remedy == Remedy::kTryAgain;
+  if (call->is_probe && is_probing_) EndProbe(elsewhere);
+  if (!elsewhere) record_->breaker().Note(Breaker::Outcome::kFailed, Duration(0), Time());
+  Call* const failed = call.get();
+  failed->Ended(std::move(call), *this, std::move(end));
+}
+
+void Node::OnCaughtUp(Connection& connection) noexcept {
+  NoteAnswers();
+  if (LaneOf(connection).is_retiring && connection.in_flight() == 0) WakeBy(Time());
+  SendQueued();
+  ShowCounts();
+}
+
+void Node::NoteAnswers() {
+  const SteadyTime now = Time();
+  const std::uint32_t fast = std::exchange(fast_answers_, 0);
+  const std::uint32_t slow = std::exchange(slow_answers_, 0);
+  Breaker& breaker = record_->breaker();
+  if (fast > 0) breaker.Note(Breaker::Outcome::kAnswered, Duration(0), now, fast);
+  if (slow > 0) breaker.Note(Breaker::Outcome::kAnswered, options_.timeout, now, slow);
+}
+
+// --- Probes ---
+
+void Node::SendProbe() {
+  std::unique_ptr<Call> probe = options_.make_probe ? options_.make_probe() : nullptr;
+  Lane* const lane = LaneWithRoom();
+  if (probe == nullptr) return EndProbe(lane != nullptr);
+  if (lane == nullptr) return EndProbe(false);
+  probe->is_probe = true;
+  probe->deadline = Time() + options_.timeout;
+  WakeBy(probe->deadline);
+  lane->connection->Send(std::move(probe));
+}
+
+void Node::EndProbe(bool succeeded) {
+  is_probing_ = false;
+  record_->breaker().NoteProbe(succeeded, Time());
+  if (!is_ending_) WakeBy(Time());
+}
+
+// --- Time ---
+
+void Node::Tick() {
+  wake_at_.reset();
+  const SteadyTime now = Time();
+  Expire(now);
+  Breaker& breaker = record_->breaker();
+  if (!is_probing_ && !breaker.IsClosed() && breaker.TakeProbe(now)) {
+    is_probing_ = true;  // If there is no connection, by making one.
+    if (is_ready()) SendProbe();
+  }
+  for (Lane& lane : lanes_) TickLane(lane, now);
+  SendQueued();
+  ShowCounts();
+  WakeForNext();
+}
+
+void Node::TickLane(Lane& lane, SteadyTime now) {
+  if (!IsLive(lane)) {
+    const bool is_probe = is_probing_ && &lane == &lanes_.front();
+    const bool is_due = record_->breaker().IsClosed() && lane.retry_at <= now;
+    if (is_probe || is_due) Connect(lane);
+    return;
+  }
+  if (!lane.connection->is_ready()) {
+    if (lane.connect_by <= now) {
+      OnOver(*lane.connection, StoreFault::kRefused,
+             {ErrorCode::kOverloaded, "no connection in time"});
+    }
+    return;
+  }
+  const std::optional<SteadyTime> oldest = lane.connection->OldestSent();
+  if (oldest && *oldest + 2 * options_.timeout <= now) {
+    // Nothing has come for so long that what comes, if anything, is of no use to anybody.
+    return OnOver(*lane.connection, StoreFault::kLost,
+                  {ErrorCode::kDeadline, "no answer for too long"});
+  }
+  if (lane.is_retiring && !oldest) {
+    CloseLane(lane, StoreFault::kReadOnly, {ErrorCode::kOverloaded, name() + ": renewed"});
+  }
+}
+
+void Node::Expire(SteadyTime now) {
+  std::vector<std::unique_ptr<Call>> expired;
+  for (Lane& lane : lanes_) {
+    if (IsLive(lane)) lane.connection->TakeExpired(now, expired);
+  }
+  std::erase_if(queue_, [&](std::unique_ptr<Call>& call) {
+    if (call->deadline > now) return false;
+    expired.push_back(std::move(call));
+    return true;
+  });
+  for (auto& call : expired) {
+    if (call->is_probe) {
+      if (is_probing_) EndProbe(false);
+    } else if (call->rounds > 0) {
+      record_->breaker().Note(Breaker::Outcome::kTimedOut, options_.timeout, now);
+    }
+    FailCall(std::move(call), StoreFault::kTimeout,
+             {ErrorCode::kDeadline, name() + ": no answer in time"});
+  }
+}
+
+void Node::WakeBy(SteadyTime when) {
+  if (is_ending_ || (wake_at_ && *wake_at_ <= when)) return;
+  wake_at_ = when;
+  timer_->Start(std::max(Duration(0), when - Time()));
+}
+
+void Node::WakeForNext() {
+  const SteadyTime now = Time();
+  Breaker& breaker = record_->breaker();
+  if (!breaker.IsClosed() && !is_probing_) WakeBy(now + breaker.UntilProbe(now));
+  for (const auto& call : queue_) WakeBy(call->deadline);
+  for (const Lane& lane : lanes_) {
+    if (!IsLive(lane)) {
+      if (breaker.IsClosed()) WakeBy(lane.retry_at);
+    } else if (!lane.connection->is_ready()) {
+      WakeBy(lane.connect_by);
+    } else {
+      if (const auto deadline = lane.connection->NextDeadline()) WakeBy(*deadline);
+      const auto oldest = lane.connection->OldestSent();
+      if (oldest) WakeBy(*oldest + 2 * options_.timeout);
+    }
+  }
+}
+
+// --- Failing ---
+
+void Node::FailQueued(StoreFault fault, const Error& error) {
+  std::deque<std::unique_ptr<Call>> failed = std::exchange(queue_, {});
+  for (auto& call : failed) FailCall(std::move(call), fault, error);
+}
+
+void Node::FailCall(std::unique_ptr<Call> call, StoreFault fault, const Error& error) {
+  CallEnd end;
+  end.kind = CallEnd::Kind::kFailed;
+  end.fault = fault;
+  end.error = error;
+  Call* const failed = call.get();
+  failed->Ended(std::move(call), *this, std::move(end));
+}
+
+void Node::ShowCounts() noexcept {
+  std::uint64_t connections = 0;
+  std::uint64_t in_flight = 0;
+  for (const Lane& lane : lanes_) {
+    if (!IsLive(lane)) continue;
+    if (lane.connection->is_ready()) ++connections;
+    in_flight += lane.connection->in_flight();
+  }
+  seen_.connections.store(connections, std::memory_order_relaxed);
+  seen_.in_flight.store(in_flight, std::memory_order_relaxed);
+}
+
+}  // namespace weir::redis

@@ -1,0 +1,204 @@
+// What the answer means: the script's verdicts, replayed on the state it read, so that every charge
+// is told what the same step would tell it anywhere else.
+#include <algorithm>
+#include <charconv>
+
+#include "store/redis/script_call.h"
+
+namespace weir::redis {
+namespace {
+
+constexpr std::size_t kGroupsInMask = 48;
+
+std::optional<std::int64_t> NumberIn(std::string_view text) noexcept {
+  std::int64_t number = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (read.ec != std::errc() || read.ptr != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+Decision DescribeUncounted(const Charge& charge) noexcept {
+  const Limit& limit = *charge.limit;
+  const bool asks = charge.verb == Verb::kCheck || charge.verb == Verb::kPeek;
+  Decision decision{.source = Source::kStore,
+                    .rule = charge.rule,
+                    .limit = limit.capacity(),
+                    .remaining = limit.capacity(),
+                    .cost = charge.cost};
+  decision.allowed = limit.kind() == LimitKind::kUnlimited || !asks;
+  decision.reason = decision.allowed ? Reason::kOk : Reason::kDenyList;
+  if (!decision.allowed) decision.retry_after = kNever;
+  return decision;
+}
+
+bool ScriptCall::TakeHeader(const resp::ReplyItem& item) noexcept {
+  if (item.kind != resp::ReplyItem::Kind::kArray) return false;
+  std::size_t decided = 0;
+  for (const Work& work : works_) {
+    if (work.stage == Stage::kDecide || work.stage == Stage::kSettle) ++decided;
+  }
+  masks_.assign(decided / kGroupsInMask + 1, 0);
+  const std::size_t least = plain_ + 2 + masks_.size() + 1 + logs_;
+  if (item.count < least) return false;
+  not_ours_ = item.count - least;
+  items_ = item.count;
+  taken_ = 0;
+  next_sight_ = 0;
+  return not_ours_ <= keys_.size();
+}
+
+bool ScriptCall::TakeTail(std::size_t index, const resp::ReplyItem& item) noexcept {
+  using Kind = resp::ReplyItem::Kind;
+  if (index < 2) {
+    const auto number = item.kind == Kind::kBulk ? NumberIn(item.text) : std::nullopt;
+    if (!number || *number < 0 || *number > INT64_C(8'000'000'000)) return false;
+    if (index == 0) {
+      seconds_ = *number;
+      return true;
+    }
+    if (*number >= 1'000'000) return false;
+    moment_.wall = WallTime(std::chrono::seconds(seconds_) + std::chrono::microseconds(*number));
+    moment_.now = std::max<std::int64_t>(0, (moment_.wall - kEpoch).count());
+    return true;
+  }
+  index -= 2;
+  if (index >= masks_.size() + 1 + not_ours_) {
+    if (item.kind != Kind::kBulk) return false;
+    while (KindOf(*entries_[next_sight_].limit) != StateKind::kLog) ++next_sight_;
+    return entries_[next_sight_++].sight.Read(item.text);
+  }
+  if (item.kind != Kind::kInteger || item.integer < 0) return false;
+  if (index < masks_.size()) {
+    masks_[index] = item.integer;
+  } else if (index == masks_.size()) {
+    corrupt_ += static_cast<std::size_t>(item.integer);
+  } else {
+    const auto place = static_cast<std::size_t>(item.integer);
+    if (place < 1 || place > order_.size()) return false;
+    keys_[order_[place - 1]].state.Clear();
+  }
+  return true;
+}
+
+bool ScriptCall::Take(const resp::ReplyItem& item) noexcept {
+  using Kind = resp::ReplyItem::Kind;
+  if (item.depth == 0) return TakeHeader(item);
+  if (item.depth != 1 || taken_ >= items_) return false;
+  const std::size_t index = taken_++;
+  if (index < plain_) {
+    Key& key = keys_[order_[index]];
+    if (item.kind != Kind::kBulk && item.kind != Kind::kNull) return false;
+    key.found = item.kind == Kind::kBulk;
+    key.state.Clear();
+    key.record.clear();
+    if (key.found && key.use == KeyUse::kRecordToRead) key.record = item.text;
+    if (key.found && key.use == KeyUse::kPlain) key.state.Read(key.kind, item.text);
+    return true;
+  }
+  if (!TakeTail(index - plain_, item)) return false;
+  if (taken_ == items_) Finish();
+  return true;
+}
+
+void ScriptCall::Finish() {
+  std::size_t bit = 0;
+  wants_another_round_ = false;
+  for (Work& work : works_) {
+    if (work.stage != Stage::kDecide && work.stage != Stage::kSettle) continue;
+    work.passed = (masks_[bit / kGroupsInMask] >> bit % kGroupsInMask & 1) != 0;
+    ++bit;
+    work.group->decided_at = moment_.wall;
+    if (work.stage == Stage::kSettle) {
+      TellSettled(work);
+    } else {
+      if (work.doomed) work.passed = false;
+      Replay(work);
+      Tell(work);
+    }
+    work.stage = Stage::kDone;
+  }
+  BeginNextRound();
+}
+
+SharedStep ScriptCall::DoEntry(Entry& entry, const StepRequest& request, Effect effect) {
+  SharedStep step = KindOf(*entry.limit) == StateKind::kLog
+                        ? DescribeLog(*entry.limit, request, moment_, entry.sight, effect)
+                        : keys_[entry.key].state.Do(*entry.limit, request, moment_, effect);
+  step.decision.source = Source::kStore;
+  return step;
+}
+
+// The verdict on the group is the script's. What it did to each charge follows from it.
+void ScriptCall::ReplayEntry(Entry& entry, bool passed) {
+  SharedStep step;
+  if (passed && !entry.shadow) {
+    step = DoEntry(entry, entry.request, Effect::kApply);
+    if (!step.decision.allowed) {
+      step.decision.allowed = true;
+      step.decision.reason = Reason::kOk;
+      step.decision.retry_after = Duration(0);
+    }
+    entry.step = step;
+    return;
+  }
+  step = DoEntry(entry, entry.request, Effect::kDecideOnly);
+  if (passed && step.decision.allowed) {
+    step = DoEntry(entry, entry.request, Effect::kApply);
+  } else {
+    step.charged = 0;
+    if (step.decision.allowed) {
+      // As it is rather than as it would have been.
+      const StepRequest look{.verb = Verb::kPeek, .cost = 0};
+      const Decision seen = DoEntry(entry, look, Effect::kDecideOnly).decision;
+      step.decision.remaining = seen.remaining;
+      step.decision.reset_after = seen.reset_after;
+    }
+  }
+  entry.step = step;
+}
+
+void ScriptCall::Replay(Work& work) {
+  bool denied = work.passed || work.doomed;
+  for (std::size_t i = work.first; i < work.first + work.count; ++i) {
+    ReplayEntry(entries_[i], work.passed);
+    denied = denied || (!entries_[i].shadow && !entries_[i].step.decision.allowed);
+  }
+  if (denied) return;
+  // The script denied what the steps here would allow. It is right, and somebody must say so.
+  for (std::size_t i = work.first; i < work.first + work.count; ++i) {
+    if (entries_[i].shadow) continue;
+    Decision& decision = entries_[i].step.decision;
+    decision.allowed = false;
+    decision.reason = Reason::kLimited;
+    decision.retry_after = std::chrono::milliseconds(1);
+    decision.delay = Duration(0);
+    return;
+  }
+}
+
+void ScriptCall::Tell(Work& work) {
+  Group& group = *work.group;
+  group.reservation = work.passed ? work.id : ReservationId::kNone;
+  for (std::size_t i = 0; i < group.charges.size(); ++i) {
+    const Charge& charge = group.charges[i];
+    if (charge.limit->kind() != LimitKind::kCounted) {
+      group.decisions[i] = DescribeUncounted(charge);
+    } else {
+      const Entry& entry = entries_[work.first + entry_of_[work.entry_of + i]];
+      group.decisions[i] = entry.step.decision;
+      group.decisions[i].rule = charge.rule;
+      if (work.passed && i < group.receipts.size()) {
+        const std::int64_t charged = entry.charge == i ? entry.step.charged : 0;
+        group.receipts[i] = {.charged = charged, .at = Ticks(entry.step.receipt)};
+      }
+    }
+    group.decisions[i].reservation = group.reservation;
+  }
+  group.decision = Combine(group.charges, group.decisions);
+  group.decision.source = Source::kStore;
+  group.decision.reservation = group.reservation;
+}
+
+}  // namespace weir::redis

@@ -1,0 +1,24 @@
+-- State of rate limits. Decides groups of charges, each all or nothing, by this server's clock.
+--
+--   KEYS     plain ones first (one MGET reads them all), then logs, then records to be written
+--   ARGV[1]  the form of ARGV[2] for struct.unpack
+--   ARGV[2]  numbers: where the groups begin, how many keys are plain, whether all charges are
+--            levels of short buckets; then what the parts below say
+--   ARGV[3+] texts that records are made of
+--
+-- The answer: the plain values as they were before, the time, verdicts as bits, 48 to a number, how
+-- many values were not ours, which of the plain ones, and what the charges on logs saw.
+--
+-- Time is in seconds and nanoseconds since 2025, because numbers here are exact up to 2^53 only.
+-- Whoever calls has worked out every product, so that here things are added and compared.
+local call, format, sub, find = redis.call, string.format, string.sub, string.find
+local time = call('TIME')
+local now_s, now_n = time[1] - 1735689600, time[2] * 1000
+if now_s < 0 then now_s, now_n = 0, 0 end
+local a = {struct.unpack(ARGV[1], ARGV[2])}
+local plain = a[2]
+local was = {}
+if plain > 0 then was = call('MGET', unpack(KEYS, 1, plain)) end
+local mask, weight = 0, 1
+local corrupt, not_ours = 0, {}
+

@@ -1,0 +1,71 @@
+-- Group after group, each seeing what those before it did; then everything that changed is written.
+--
+--   group   action (0: decide, 1: decide and keep a record, 2: settle), how many charges, key of
+--           the record, its time to live, the text it begins with
+--   charge  how many numbers it has, algorithm, key, whether it is a shadow, its text for the
+--           record, parameters
+local algorithms = {
+  bucket,
+  fixed_window,
+  function(k, j, phase) return fixed_window(k, j, phase, true) end,
+  sliding_window,
+  strict_window,
+  event_log,
+}
+local masks, seen, records = {}, {}, {}
+local i, last = a[1], #a
+while i < last do
+  local action, charges, record = a[i], a[i + 1], a[i + 2]
+  local ok = true
+  if action == 2 then
+    -- Whoever removes the record settles it.
+    ok = call('DEL', KEYS[record]) == 1
+  end
+  local first, j = i + 5, i + 5
+  local passed = {}
+  for c = 1, charges do
+    passed[c] = algorithms[a[j + 1]](a[j + 2], j + 5, 0, seen)
+    if not passed[c] and a[j + 3] == 0 then ok = false end
+    j = j + a[j]
+  end
+  local stop = j
+  local parts = {}
+  j = first
+  for c = 1, charges do
+    local takes = ok and passed[c]
+    local xs, xn, rs, rn = algorithms[a[j + 1]](a[j + 2], j + 5, takes and 1 or 2, seen)
+    if takes and a[j + 4] > 0 then
+      parts[#parts + 1] = ARGV[a[j + 4]] .. struct.pack('<dddd', xs, xn, rs, rn)
+    end
+    j = j + a[j]
+  end
+  if ok then
+    mask = mask + weight
+    if action == 1 then
+      records[#records + 1] =
+        {KEYS[record], ARGV[a[i + 4]] .. table.concat(parts), format('%.0f', a[i + 3])}
+    end
+  end
+  weight = weight + weight
+  if weight == 281474976710656 then
+    masks[#masks + 1] = mask
+    mask, weight = 0, 1
+  end
+  i = stop
+end
+masks[#masks + 1] = mask
+
+for _, it in pairs(write) do it() end
+for _, it in ipairs(records) do call('SET', it[1], it[2], 'PX', it[3]) end
+
+local n = plain
+was[n + 1] = time[1]
+was[n + 2] = time[2]
+n = n + 2
+for c = 1, #masks do was[n + c] = masks[c] end
+n = n + #masks + 1
+was[n] = corrupt
+for c = 1, #not_ours do was[n + c] = not_ours[c] end
+n = n + #not_ours
+for c = 1, #seen do was[n + c] = seen[c] end
+return was

@@ -1,0 +1,40 @@
+// What people should know about a server that holds limits, from what it says about itself.
+//
+// The least rights that are enough, in the terms of ACL SETUSER:
+//   ~weir1:* +evalsha +eval +time +get +set +getrange +setrange +del +pexpire +pttl +zadd
+//   +zrem +zcard +zscore +zrange +zrangebyscore +zremrangebyscore +zremrangebyrank
+// with +info, so that the checks here can be made, +client|setname, so that CLIENT LIST has a name,
+// and +cluster|slots +asking in a cluster.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weir::redis {
+
+struct ServerFacts {
+  std::string version{};  // Empty: not known.
+  std::string run{};      // Another after each start of the server.
+  std::string eviction{};
+  bool keeps_log = false;  // appendonly
+  bool is_known = false;   // Whether it told anything.
+  bool is_replica = false;
+  int replicas = 0;
+  bool wants_replicas = false;  // min-replicas-to-write
+};
+
+// From what INFO says.
+ServerFacts ReadServerFacts(std::string_view info);
+
+// Scripts could not do before this what ours does.
+inline constexpr std::string_view kOldestVersion = "6.2";
+bool IsTooOld(const ServerFacts& facts) noexcept;
+
+struct ServerNotice {
+  std::string_view subject{};
+  std::string text{};
+};
+std::vector<ServerNotice> CheckServer(const ServerFacts& facts);
+
+}  // namespace weir::redis
