@@ -5,7 +5,8 @@
 //   if (!answer.decision.allowed) Reply429(answer.decision.retry_after, answer.message);
 //
 // All rules that match a request are one group: it is charged to all of them or to none. All
-// methods may be called from any thread.
+// methods may be called from any thread. If the policy's store is shared with other processes,
+// those that decide wait for it, a few milliseconds at most when it fails.
 #pragma once
 
 #include <cstddef>
@@ -31,9 +32,9 @@ struct EngineOptions {
   Clock* clock = nullptr;  // The machine's clock if null. Must outlive the engine.
 
   // Told, in plain words, of what a person should know: a tier that does not exist, forwarding
-  // headers from a proxy that is not trusted, a limit that starts anew. Each kind of thing once or
-  // a few times, never for every request. May be called from any thread that uses the engine; must
-  // not call the engine.
+  // headers from a proxy that is not trusted, a limit that starts anew, a store that fails and one
+  // that is back. Each kind of thing once or a few times, never for every request. May be called
+  // from any thread that uses the engine, and from the engine's own; must not call the engine.
   std::function<void(std::string_view)> on_notice{};
 
   // How many reservations and leases, and how many waiters, there may be at a time. Beyond that a
@@ -104,14 +105,52 @@ struct PolicyChange {
 };
 
 struct EngineStats {
+  // What this process holds. With a shared store that is what decides in its place when it fails.
   LimiterStats store{};
   std::uint64_t version = 0;
+};
+
+// How a store fares that is shared with other processes. Of one in this process's memory there is
+// nothing to tell.
+struct StoreHealth {
+  // Calls that failed, by why.
+  struct Fault {
+    std::string_view kind;  // timeout, refused, lost, overload, breaker, credentials, no_memory
+    std::uint64_t count = 0;
+  };
+  // So many calls were answered that took at most this long, and longer than the one before.
+  struct Times {
+    Duration bound{0};  // kNever for the last.
+    std::uint64_t count = 0;
+  };
+  struct Server {
+    std::string name;           // 127.0.0.1:6379
+    bool breaker_open = false;  // It failed too often, and is left alone but for probes.
+    std::vector<Fault> faults{};
+    std::vector<Times> times{};
+    Duration time_sum{0};
+    std::uint64_t connections = 0;
+    std::uint64_t in_flight = 0;  // Calls under way.
+  };
+
+  bool shared = false;
+  bool degraded = false;             // The last call failed: rules decide as they say for that.
+  Duration degraded_for{0};          // How long that has lasted; zero if it is well.
+  std::uint64_t degraded_times = 0;  // How often it has begun.
+  int fleet_size = 1;                // How many processes share the store.
+  // Requests that were decided in the store's place: let through, refused, by this process's share.
+  std::uint64_t decided_open = 0;
+  std::uint64_t decided_closed = 0;
+  std::uint64_t decided_fallback = 0;
+  std::vector<Server> servers{};  // Those that were talked to or tried.
 };
 
 struct Explanation;
 
 class Engine {
  public:
+  // The error names a setting that cannot be used: an address, a secret that is not there. A shared
+  // store that cannot be reached is no error: rules decide as they say for that, until it can.
   [[nodiscard]] static Result<Engine> Make(const Policy& policy, const EngineOptions& options = {});
 
   Engine(Engine&&) noexcept;
@@ -137,7 +176,8 @@ class Engine {
   // called once: from this thread before CheckThen returns if there is nothing to wait for, else
   // later from one of the engine's. It must neither block nor throw. A bucket books ahead, so a
   // refusal comes at once; elsewhere those who wait for the same keys are served in the order in
-  // which they came.
+  // which they came. With a shared store the first attempt, too, is made by the engine's thread, so
+  // that neither this nor CancelWait ever waits for the store.
   using WaitDone = std::function<void(const Answer&, std::span<const RuleDecision>)>;
   WaitId CheckThen(const Request& request, const Ask& ask, Duration patience, WaitDone done);
   // Stops waiting; `done` is not called any more. What was booked ahead goes back if nobody has
@@ -175,6 +215,7 @@ class Engine {
   Explanation Explain(const Request& request, const Ask& ask = {}) const;
 
   EngineStats Stats() const;
+  StoreHealth Health() const;
   // Those above zero.
   std::vector<RuleCount> RuleCounts() const;
   // Those denied most, the first first; of some thousand that are kept in mind. Old denials fade:
@@ -184,6 +225,7 @@ class Engine {
   bool HasRule(std::string_view name) const;
 
  private:
+  friend struct EngineParts;
   struct State;
   explicit Engine(std::unique_ptr<State> state) noexcept;
 

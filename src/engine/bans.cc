@@ -1,52 +1,91 @@
 #include "engine/bans.h"
 
 #include <algorithm>
-#include <array>
 
 namespace weir {
 namespace {
 
-Decision Do(Store& store, const Charge& charge, Now now) noexcept {
-  std::array<Decision, 1> decisions;
-  Group group{.charges = {&charge, 1}, .decisions = decisions};
-  SubmitOne(store, group, now);
-  return decisions[0];
+std::uint64_t ScopeOf(Aspect aspect, const RuleInForce& rule) noexcept {
+  switch (aspect) {
+    case Aspect::kBan:
+      return rule.ban_scope;
+    case Aspect::kDenials:
+      return rule.denials_scope;
+    case Aspect::kBanSteps:
+      return rule.steps_scope;
+    default:
+      return rule.scope;
+  }
 }
 
 }  // namespace
 
-Duration CountDenial(const PolicyVersion& version, const Call::Denial& denial, Store& store,
-                     Now now) noexcept {
-  const BlockPlan& block = *version.compiled().rules[denial.rule].block;
-  const RuleInForce& rule = version.rules[denial.rule];
-  Charge denials{
-      .rule = rule.name, .hash = denial.key ^ rule.denials_scope, .limit = &block.denials};
-  const Decision counted = Do(store, denials, now);
-  // Of several that come at once just one takes the last place.
-  if (!counted.allowed || counted.remaining != 0) return Duration(0);
+DenialCount::DenialCount(const PolicyVersion& version, const Call::Denial& denial,
+                         std::string_view subject) noexcept
+    : block_(*version.compiled().rules[denial.rule].block),
+      rule_(version.rules[denial.rule]),
+      key_(denial.key),
+      charge_{.rule = rule_.name,
+              .key = subject,
+              .on_failure = version.compiled().rules[denial.rule].on_store_failure} {
+  Ask(Stage::kDenials, Aspect::kDenials, block_.denials, Verb::kCheck);
+}
 
-  std::size_t step = 0;
-  if (block.steps) {
-    const Decision taken = Do(store,
-                              {.rule = rule.name,
-                               .hash = denial.key ^ rule.steps_scope,
-                               .limit = &*block.steps,
-                               .verb = Verb::kPenalize},
-                              now);
-    const auto before = static_cast<std::size_t>(
-        std::max<std::int64_t>(block.steps->capacity() - taken.remaining - 1, 0));
-    step = std::min(before, block.lengths.size() - 1);
+void DenialCount::Ask(Stage stage, Aspect aspect, const Limit& limit, Verb verb) noexcept {
+  stage_ = stage;
+  charge_.aspect = aspect;
+  charge_.hash = key_ ^ ScopeOf(aspect, rule_);
+  charge_.limit = &limit;
+  charge_.verb = verb;
+}
+
+void DenialCount::AskForBan(std::size_t step) noexcept {
+  const Limit& ban = block_.lengths[step];
+  Ask(Stage::kBan, Aspect::kBan, ban, Verb::kPenalize);
+  length_ = ban.spec().period;
+}
+
+void DenialCount::Take(const Decision& decision) noexcept {
+  switch (stage_) {
+    case Stage::kDenials: {
+      // Of several that come at once just one takes the last place. Nobody is shut out by a store
+      // that could not be asked.
+      const bool counted = decision.source != Source::kOpen && decision.source != Source::kClosed;
+      if (!counted || !decision.allowed || decision.remaining != 0) {
+        stage_ = Stage::kOver;
+      } else if (block_.steps) {
+        Ask(Stage::kSteps, Aspect::kBanSteps, *block_.steps, Verb::kPenalize);
+      } else {
+        AskForBan(0);
+      }
+      break;
+    }
+    case Stage::kSteps: {
+      const auto before = static_cast<std::size_t>(
+          std::max<std::int64_t>(block_.steps->capacity() - decision.remaining - 1, 0));
+      AskForBan(std::min(before, block_.lengths.size() - 1));
+      break;
+    }
+    case Stage::kBan:
+      Ask(Stage::kForget, Aspect::kDenials, block_.denials, Verb::kReset);
+      break;
+    default:
+      stage_ = Stage::kOver;
+      break;
   }
-  const Limit& length = block.lengths[step];
-  Do(store,
-     {.rule = rule.name,
-      .hash = denial.key ^ rule.ban_scope,
-      .limit = &length,
-      .verb = Verb::kPenalize},
-     now);
-  denials.verb = Verb::kReset;
-  Do(store, denials, now);
-  return length.spec().period;
+}
+
+Duration CountDenial(const PolicyVersion& version, const Call::Denial& denial,
+                     std::string_view subject, Store& store, Now now) noexcept {
+  DenialCount count(version, denial, subject);
+  while (const Charge* const charge = count.Next()) {
+    std::array<Decision, 1> decisions;
+    Group group{.charges = {charge, 1}, .decisions = decisions};
+    SubmitOne(store, group, now);
+    if (group.error) return Duration(0);
+    count.Take(decisions[0]);
+  }
+  return count.length();
 }
 
 }  // namespace weir

@@ -5,6 +5,11 @@
 // counts how often a key was banned lately.
 #pragma once
 
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
 #include <weir/time.h>
 
 #include "engine/call.h"
@@ -13,8 +18,39 @@
 
 namespace weir {
 
-// Counts the denial. How long the ban lasts that it leads to; zero if it leads to none.
-Duration CountDenial(const PolicyVersion& version, const Call::Denial& denial, Store& store,
-                     Now now) noexcept;
+// Counts one denial, a question at a time, because a store may take a while to answer each:
+//
+//   while (const Charge* charge = count.Next()) count.Take(Decided(*charge));
+//   if (count.length() > Duration(0)) call.Ban(number, count.length());
+class DenialCount {
+ public:
+  // `subject` is whom the rule counts, for stores that want to know, and stays as long as this.
+  DenialCount(const PolicyVersion& version, const Call::Denial& denial,
+              std::string_view subject) noexcept;
+
+  // What to ask the store next; null if that was all.
+  const Charge* Next() const noexcept { return stage_ == Stage::kOver ? nullptr : &charge_; }
+  void Take(const Decision& decision) noexcept;
+
+  // How long the ban lasts that it led to; zero if it led to none.
+  Duration length() const noexcept { return length_; }
+
+ private:
+  enum class Stage : std::uint8_t { kDenials, kSteps, kBan, kForget, kOver };
+
+  void Ask(Stage stage, Aspect aspect, const Limit& limit, Verb verb) noexcept;
+  void AskForBan(std::size_t step) noexcept;
+
+  const BlockPlan& block_;
+  const RuleInForce& rule_;
+  const std::uint64_t key_;
+  Stage stage_ = Stage::kDenials;
+  Charge charge_;
+  Duration length_{0};
+};
+
+// The same by a store that answers before it returns.
+Duration CountDenial(const PolicyVersion& version, const Call::Denial& denial,
+                     std::string_view subject, Store& store, Now now) noexcept;
 
 }  // namespace weir

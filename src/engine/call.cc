@@ -124,6 +124,7 @@ bool Call::AddBans(Verb verb) noexcept {
     const std::uint64_t key = keys_[met.key].hash;
     if (charges_.size() + (everything ? 3 : 1) > kMaxGroupCharges) return false;
     Charge charge{.rule = rule.name,
+                  .aspect = Aspect::kBan,
                   .hash = key ^ rule.ban_scope,
                   .limit = &block.longest(),
                   .cost = 0,
@@ -132,15 +133,58 @@ bool Call::AddBans(Verb verb) noexcept {
     met.ban = static_cast<std::uint8_t>(charges_.size());
     Add(charge);
     if (!everything) continue;
+    charge.aspect = Aspect::kDenials;
     charge.hash = key ^ rule.denials_scope;
     charge.limit = &block.denials;
     Add(charge);
     if (!block.steps) continue;
+    charge.aspect = Aspect::kBanSteps;
     charge.hash = key ^ rule.steps_scope;
     charge.limit = &*block.steps;
     Add(charge);
   }
   return true;
+}
+
+void Call::NameCharges() noexcept {
+  for (std::size_t i = 0; i < met_.size(); ++i) {
+    const Met& met = met_[i];
+    const std::string_view subject = SubjectOf(i);
+    const FailureMode on_failure = version_.compiled().rules[met.rule].on_store_failure;
+    const auto name = [&](Charge& charge) {
+      charge.key = subject;
+      charge.on_failure = on_failure;
+    };
+    name(charges_[i]);
+    // What else is asked about its bans stands behind the ban itself.
+    for (std::size_t j = met.ban; j < charges_.size(); ++j) {
+      if (j != met.ban && charges_[j].aspect == Aspect::kBan) break;
+      name(charges_[j]);
+    }
+  }
+}
+
+void Call::Fail() noexcept {
+  for (std::size_t i = 0; i < charges_.size(); ++i) {
+    decisions_[i] = {.allowed = false,
+                     .reason = Reason::kStoreFailure,
+                     .source = Source::kClosed,
+                     .rule = charges_[i].rule,
+                     .limit = charges_[i].limit->capacity(),
+                     .cost = charges_[i].cost};
+  }
+  group_.decision = Combine(charges_.span(), decisions_.span());
+}
+
+std::size_t Call::NextDenial(std::size_t number) const noexcept {
+  for (; number < met_.size(); ++number) {
+    const Met& met = met_[number];
+    if (!met.bans || charges_[number].shadow || charges_[number].cost == 0) continue;
+    const Decision& decision = decisions_[number];
+    const bool denied = !decision.allowed && decision.reason == Reason::kLimited;
+    if (denied && !IsBanned(met)) break;
+  }
+  return number;
 }
 
 void Call::ListKeys(KeyHashes& keys) const noexcept {

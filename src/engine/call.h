@@ -44,6 +44,10 @@ class Call {
   // Finds the rules and makes their charges.
   Course Prepare(Verb verb, std::int64_t cost) noexcept;
 
+  // Once it is prepared, for a store that is shared: it wants to know whom charges count, and those
+  // who answer in its place want to know how. From here on nothing of the request is needed.
+  void NameCharges() noexcept;
+
   Group& group() noexcept { return group_; }
   std::int64_t cost() const noexcept { return cost_; }
   const PolicyVersion& version() const noexcept { return version_; }
@@ -63,6 +67,8 @@ class Call {
 
   // --- Once the group is decided, in this order. ---
 
+  // For a group that ended with an error: every rule denies.
+  void Fail() noexcept;
   // Where a ban is in force, its rule denies.
   void TakeUpBans() noexcept {
     if (some_ban_) TakeUpSomeBans();
@@ -74,19 +80,13 @@ class Call {
     std::uint32_t rule;
     std::uint64_t key;  // The hash of the key, without a scope.
   };
-  // `count` is Duration(const Denial&): how long the ban lasts that it leads to, or zero.
-  template <typename Count>
-  void CountDenials(Count&& count) noexcept {
-    for (std::size_t i = 0; i < met_.size(); ++i) {
-      const Met& met = met_[i];
-      const bool denied = !decisions_[i].allowed && decisions_[i].reason == Reason::kLimited;
-      if (!met.bans || !denied || IsBanned(met) || charges_[i].shadow || charges_[i].cost == 0) {
-        continue;
-      }
-      const Duration length = count(Denial{.rule = met.rule, .key = keys_[met.key].hash});
-      if (length > Duration(0)) DenyFor(i, length);
-    }
+  // The number of the first rule from `number` on that has one; rules() if there is none.
+  std::size_t NextDenial(std::size_t number) const noexcept;
+  Denial DenialUnder(std::size_t number) const noexcept {
+    return {.rule = met_[number].rule, .key = keys_[met_[number].key].hash};
   }
+  // The denial under the rule of this number led to a ban.
+  void Ban(std::size_t number, Duration length) noexcept { DenyFor(number, length); }
 
   // `sink` is void(std::size_t number, const RuleInForce&, const Charge&, const Decision&).
   template <typename Sink>
@@ -164,8 +164,10 @@ class Call {
   // moment: a question of cost 0 about the ban's own key. False if there is no room.
   bool AddBans(Verb verb) noexcept;
   void TakeUpSomeBans() noexcept;
+  // One that could not be asked about is none.
   bool IsBanned(const Met& met) const noexcept {
-    return met.ban != kNoBan && !decisions_[met.ban].allowed;
+    return met.ban != kNoBan && !decisions_[met.ban].allowed &&
+           decisions_[met.ban].reason != Reason::kStoreFailure;
   }
   void DenyFor(std::size_t number, Duration rest) noexcept;
   void Add(const Charge& charge) noexcept {

@@ -9,6 +9,7 @@
 #include "engine/bans.h"
 #include "engine/engine_state.h"
 #include "limit/limit_words.h"
+#include "policy/policy_compiler.h"
 
 namespace weir {
 namespace {
@@ -16,40 +17,51 @@ namespace {
 // Whether it may leave more for others.
 bool GivesBack(Verb verb) noexcept { return verb == Verb::kRefund || verb == Verb::kReset; }
 
-Verb VerbOf(LimitRequest::Verb verb) noexcept {
-  switch (verb) {
-    case LimitRequest::Verb::kPeek:
-      return Verb::kPeek;
-    case LimitRequest::Verb::kRefund:
-      return Verb::kRefund;
-    default:
-      return Verb::kCheck;
-  }
+std::optional<MemoryStore> MakeMemory(const Policy& policy, const EngineOptions& options,
+                                      const Clock& clock, bool wanted) {
+  if (!wanted) return std::nullopt;
+  const MemoryStoreOptions its{.cap_bytes = static_cast<std::size_t>(policy.spec().memory.cap),
+                               .max_reservations = options.max_reservations};
+  return std::optional<MemoryStore>(std::in_place, its, clock.Read());
 }
 
 }  // namespace
 
-Engine::State::State(const Policy& policy, const EngineOptions& options)
+Engine::State::State(const Policy& policy, const EngineOptions& options,
+                     std::unique_ptr<SharedPlace> shared_place, EngineParts::Threads threads)
     : clock(options.clock != nullptr ? *options.clock : SystemClock::Shared()),
-      store({.cap_bytes = static_cast<std::size_t>(policy.spec().memory.cap),
-             .max_reservations = options.max_reservations},
-            clock.Read()),
+      place(std::move(shared_place)),
+      memory(MakeMemory(policy, options, clock, place == nullptr)),
+      hasher(memory ? memory->hasher() : place->hasher()),
       // No rule's name holds a colon.
-      limits_scope(Mix(store.Hash("limits:"))),
+      limits_scope(Mix(hasher("limits:"))),
+      first_spec(policy.spec()),
       notices(options.on_notice),
       top_denied(clock.Read().steady),
       versions(NextVersion(policy, nullptr).version),
-      waiting(clock, options.max_waiters) {}
+      waiting(clock, options.max_waiters,
+              memory ? Waiting::Attempts::kAtOnce : Waiting::Attempts::kTakeAWhile) {
+  if (memory) return;
+  if (threads == EngineParts::Threads::kNone) {
+    needs_heartbeat = true;
+    return;
+  }
+  blocking = std::make_unique<BlockingStore>(clock, hasher, [this](Loop& loop) {
+    return place->OpenOn(loop, SharedPlace::Heartbeat::kYes);
+  });
+}
 
 Engine::State::Next Engine::State::NextVersion(const Policy& policy, const PolicyVersion* before) {
   Next next;
   next.version = MakeVersion(policy, before,
-                             {.store = store,
+                             {.hasher = hasher,
                               .texts = texts,
                               .counters = counters,
                               .last_limits = last_limits,
-                              .now = clock.Read()},
+                              .now = clock.Read(),
+                              .shared = is_shared()},
                              next.change);
+  limits_failure_mode = policy.spec().on_store_failure;
   IdentityOptions options;
   options.warn = [this](std::string_view text) {
     if (notices.IsFirst(Notices::Kind::kForwardingIgnored)) notices.Tell(text);
@@ -68,13 +80,18 @@ Result<Engine> Engine::Make(const Policy& policy, const EngineOptions& options) 
   const auto invalid = [](std::string message) {
     return std::unexpected(Error{ErrorCode::kInvalidArgument, std::move(message)});
   };
-  if (policy.spec().store != std::vector<std::string>{"memory"}) {
-    return invalid("store: only memory can be had in this version; write store: memory");
-  }
   if (options.max_reservations > Reservations::kMostRecords) {
     return invalid("max_reservations: write at most " + std::to_string(Reservations::kMostRecords));
   }
-  return Engine(std::make_unique<State>(policy, options));
+  if (!HasSharedStore(policy.spec())) return Engine(std::make_unique<State>(policy, options));
+  Result<std::unique_ptr<SharedPlace>> place = MakeRedisPlace(policy, options);
+  if (!place) return invalid("store: " + place.error().message);
+  return EngineParts::Make(policy, options, *std::move(place));
+}
+
+Engine EngineParts::Make(const Policy& policy, const EngineOptions& options,
+                         std::unique_ptr<SharedPlace> place, Threads threads) {
+  return Engine(std::make_unique<State>(policy, options, std::move(place), threads));
 }
 
 Answer Engine::State::AnswerWithoutCounting(Call::Course course, std::int64_t cost) noexcept {
@@ -104,12 +121,16 @@ Call::Course Engine::State::Prepare(Call& call, Verb verb, std::int64_t cost) no
   const Call::Course course = call.Prepare(verb, cost);
   if (call.has_unknown_tier()) NoteUnknownTier(call.stated_tier());
   if (course == Call::Course::kTooMany) NoteTooMany();
+  if (is_shared() && course == Call::Course::kCharges) call.NameCharges();
   return course;
 }
 
 void Engine::State::CountDenials(Call& call, Now now) noexcept {
-  call.CountDenials(
-      [&](const Call::Denial& denial) { return CountDenial(call.version(), denial, store, now); });
+  for (std::size_t i = call.NextDenial(0); i < call.rules(); i = call.NextDenial(i + 1)) {
+    const std::string_view subject = is_shared() ? call.SubjectOf(i) : std::string_view();
+    const Duration length = CountDenial(call.version(), call.DenialUnder(i), subject, store(), now);
+    if (length > Duration(0)) call.Ban(i, length);
+  }
 }
 
 void Engine::State::NoteOutcome(Call& call, Now now) noexcept {
@@ -149,9 +170,9 @@ Answer Engine::State::DoUnder(const PolicyVersion& version, const Request& reque
                               const Deed& deed, std::span<RuleDecision> each) noexcept {
   const Now now = When(ask);
   const std::int64_t cost = NearestCost(ask.cost);
-  Call call(version, store.hasher(), request);
+  Call call(version, hasher, request);
   const Call::Course course = Prepare(call, deed.verb, cost);
-  if (course == Call::Course::kCharges) store.Prefetch(call.group());
+  if (course == Call::Course::kCharges) Prefetch(call.group());
   Answer answer;
   Finish(call, course, deed, now, each, answer);
   if (course == Call::Course::kCharges && GivesBack(deed.verb)) {
@@ -164,17 +185,26 @@ Answer Engine::State::DoUnder(const PolicyVersion& version, const Request& reque
 
 void Engine::State::Finish(Call& call, Call::Course course, const Deed& deed, Now now,
                            std::span<RuleDecision> each, Answer& answer) noexcept {
-  if (course != Call::Course::kCharges) {
-    if (deed.verb == Verb::kCheck) NoteOutcome(course);
-    answer = AnswerWithoutCounting(course, call.cost());
-    return;
-  }
+  if (course != Call::Course::kCharges) return FinishUncounted(call, course, deed, answer);
   Group& group = call.group();
   group.action = deed.action;
   group.ttl = deed.ttl;
-  store.Decide(group, now);
+  Decide(group, now);
+  Conclude(call, deed, now, each, answer);
+}
+
+void Engine::State::FinishUncounted(const Call& call, Call::Course course, const Deed& deed,
+                                    Answer& answer) noexcept {
+  if (deed.verb == Verb::kCheck) NoteOutcome(course);
+  answer = AnswerWithoutCounting(course, call.cost());
+}
+
+void Engine::State::Conclude(Call& call, const Deed& deed, Now now, std::span<RuleDecision> each,
+                             Answer& answer) noexcept {
+  if (is_shared() && call.group().error) [[unlikely]]
+    call.Fail();
   call.TakeUpBans();
-  if (deed.verb == Verb::kCheck && !group.decision.allowed) {
+  if (deed.verb == Verb::kCheck && !call.group().decision.allowed) {
     // The request that leads to a ban is told of it: there is no use in coming back earlier.
     CountDenials(call, now);
   }
@@ -183,7 +213,7 @@ void Engine::State::Finish(Call& call, Call::Course course, const Deed& deed, No
 }
 
 void Engine::State::NoteUnknownTier(std::string_view tier) noexcept {
-  if (!notices.IsNewTier(store.Hash(tier))) return;
+  if (!notices.IsNewTier(hasher(tier))) return;
   notices.Tell("tier " + Quoted(tier) + " is not known; the default tier counts instead");
 }
 
@@ -209,6 +239,12 @@ void Engine::CheckBatch(std::span<BatchRequest> requests, Now now) {
 
 // While the memory of one request's keys is fetched, the next one is prepared.
 void Engine::State::CheckBatch(std::span<BatchRequest> requests, Now now) noexcept {
+  if (is_shared()) [[unlikely]] {
+    for (; !requests.empty();
+         requests = requests.subspan(std::min(requests.size(), kMostCallsAtOnce)))
+      CheckSomeShared(requests.first(std::min(requests.size(), kMostCallsAtOnce)), now);
+    return;
+  }
   const auto version = versions.Read();
   struct Started {
     std::optional<Call> call;
@@ -218,9 +254,9 @@ void Engine::State::CheckBatch(std::span<BatchRequest> requests, Now now) noexce
   const auto start = [&](std::size_t number) {
     const BatchRequest& item = requests[number];
     auto& [call, course] = started[number % 2];
-    call.emplace(*version, store.hasher(), item.request);
+    call.emplace(*version, hasher, item.request);
     course = Prepare(*call, Verb::kCheck, NearestCost(item.cost));
-    if (course == Call::Course::kCharges) store.Prefetch(call->group());
+    if (course == Call::Course::kCharges) Prefetch(call->group());
   };
   start(0);
   for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -239,17 +275,19 @@ void Engine::CheckLimits(std::span<LimitRequest> requests, Now now) {
 }
 
 void Engine::State::CheckSomeLimits(std::span<LimitRequest> requests, Now now) noexcept {
+  if (is_shared()) [[unlikely]]
+    return CheckSomeSharedLimits(requests, now);
   InlineVector<Charge, kMostLimitsAtOnce> charges;
   InlineVector<Decision, kMostLimitsAtOnce> decisions;
   for (const LimitRequest& request : requests) {
     charges.emplace_back(Charge{.key = request.key,
-                                .hash = store.Hash(request.key) ^ limits_scope,
+                                .hash = hasher(request.key) ^ limits_scope,
                                 .limit = request.limit,
                                 .cost = NearestCost(request.cost),
                                 .verb = VerbOf(request.verb)});
     decisions.emplace_back_unset();
   }
-  store.DecideEach(charges.span(), now, decisions.span());
+  memory->DecideEach(charges.span(), now, decisions.span());
   for (std::size_t i = 0; i < requests.size(); ++i) requests[i].decision = decisions[i];
 }
 
@@ -281,7 +319,7 @@ Result<Decision> Engine::State::Settle(Action action, ReservationId reservation,
               .cost = NearestCost(cost.value_or(0)),
               .keeps_cost = !cost,
               .settled = settled};
-  store.Decide(group, clock.Read());
+  Decide(group, clock.Read());
   if (group.error) return std::unexpected(*group.error);
   waiting.Nudge(std::span(settled).first(group.settled_count));
   return group.decision;
@@ -299,6 +337,7 @@ Result<Decision> Engine::Cancel(ReservationId reservation) {
 
 PolicyChange Engine::Apply(const Policy& policy) {
   const std::scoped_lock lock(state_->change);
+  state_->NoteStoreSettings(policy.spec());
   auto [version, change] = state_->NextVersion(policy, &state_->versions.Current());
   state_->versions.Replace(std::move(version));
   state_->waiting.NudgeAll();
@@ -322,7 +361,8 @@ bool Engine::HasRule(std::string_view name) const {
 }
 
 EngineStats Engine::Stats() const {
-  const MemoryStoreStats stats = state_->store.Stats();
+  const MemoryStoreStats stats =
+      state_->memory ? state_->memory->Stats() : state_->place->LocalStats();
   return {.store = {.bytes = stats.bytes,
                     .entries = stats.entries,
                     .evicted_live = stats.evicted_live,

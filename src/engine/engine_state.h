@@ -11,10 +11,13 @@
 
 #include <weir/engine.h>
 
+#include "engine/blocking_store.h"
 #include "engine/call.h"
 #include "engine/notices.h"
 #include "engine/policy_version.h"
 #include "engine/rule_counters.h"
+#include "engine/shared_limits.h"
+#include "engine/shared_place.h"
 #include "engine/text_keeper.h"
 #include "engine/top_denied.h"
 #include "engine/versions.h"
@@ -24,7 +27,29 @@
 namespace weir {
 
 struct Engine::State {
-  State(const Policy& policy, const EngineOptions& options);
+  // No place: in this process's memory.
+  State(const Policy& policy, const EngineOptions& options,
+        std::unique_ptr<SharedPlace> shared_place = nullptr,
+        EngineParts::Threads threads = EngineParts::Threads::kOwn);
+
+  // --- The store, wherever it is. Those here wait for it. ---
+
+  bool is_shared() const noexcept { return place != nullptr; }
+  void Decide(Group& group, Now now) noexcept {
+    if (memory) [[likely]] {
+      memory->Decide(group, now);
+    } else {
+      SubmitOne(*blocking, group, now);
+    }
+  }
+  void Prefetch(const Group& group) noexcept {
+    if (memory) [[likely]]
+      memory->Prefetch(group);
+  }
+  Store& store() noexcept {
+    if (memory) return *memory;
+    return *blocking;
+  }
 
   Answer Do(const Request& request, const Ask& ask, Verb verb,
             std::span<RuleDecision> each) noexcept {
@@ -49,10 +74,36 @@ struct Engine::State {
   // Once it is prepared.
   void Finish(Call& call, Call::Course course, const Deed& deed, Now now,
               std::span<RuleDecision> each, Answer& answer) noexcept;
+  // The same for one that counts nothing.
+  void FinishUncounted(const Call& call, Call::Course course, const Deed& deed,
+                       Answer& answer) noexcept;
+  // Once it is decided.
+  void Conclude(Call& call, const Deed& deed, Now now, std::span<RuleDecision> each,
+                Answer& answer) noexcept;
   void CheckBatch(std::span<BatchRequest> requests, Now now) noexcept;
+  // Some at a time as well: each is kept until the store has answered.
+  static constexpr std::size_t kMostCallsAtOnce = 32;
+  void CheckSomeShared(std::span<BatchRequest> requests, Now now) noexcept;
   // Some at a time, because their charges are kept in place.
   static constexpr std::size_t kMostLimitsAtOnce = 32;
   void CheckSomeLimits(std::span<LimitRequest> requests, Now now) noexcept;
+  void CheckSomeSharedLimits(std::span<LimitRequest> requests, Now now) noexcept;
+  // Under a limit that came with the request. `subject` is where its key is written, for as long as
+  // the charge is needed.
+  Charge ChargeFor(const LimitRequest& request, const Limit& limit,
+                   SubjectWriter& subject) const noexcept;
+  static Verb VerbOf(LimitRequest::Verb verb) noexcept {
+    switch (verb) {
+      case LimitRequest::Verb::kPeek:
+        return Verb::kPeek;
+      case LimitRequest::Verb::kRefund:
+        return Verb::kRefund;
+      default:
+        return Verb::kCheck;
+    }
+  }
+  // Of a limit that no shared store can count by.
+  static Decision BeyondStore(std::int64_t cost) noexcept;
   // No cost: what was reserved.
   Result<Decision> Settle(Action action, ReservationId reservation,
                           std::optional<std::int64_t> cost);
@@ -67,6 +118,7 @@ struct Engine::State {
     Now now;
     Duration rest;
     Arrival arrival;
+    bool asks_once = false;  // No time at all: a delay is told rather than waited for.
   };
   // What came of one attempt.
   struct Attempted {
@@ -76,6 +128,8 @@ struct Engine::State {
       std::uint64_t hash;
       Limit limit;
       Receipt receipt;
+      std::string_view rule;
+      std::string key;  // For a shared store.
     };
 
     Answer answer{};
@@ -91,12 +145,15 @@ struct Engine::State {
     void Tell(const WaitDone& done);
   };
   class PatientCall;
+  WaitId BeginSharedWait(const Patience& arriving, WaitDone done);
   WaitId BeginWait(const Request& request, const Ask& ask, Duration patience, WaitDone done);
   void Attempt(const Patience& patience, Attempted& attempted) noexcept;
   bool MustWait(Call& call, Now now, Attempted& attempted) noexcept;
   void Decide(Call& call, const Patience& patience, bool behind, Attempted& attempted) noexcept;
   void GiveBack(const Attempted& attempted, Now now) noexcept;
 
+  // Tells of settings of the store that another policy would change in vain.
+  void NoteStoreSettings(const PolicySpec& spec);
   void NoteUnknownTier(std::string_view tier) noexcept;
   void NoteTooMany() noexcept;
 
@@ -112,8 +169,12 @@ struct Engine::State {
   Now When(const Ask& ask) const noexcept { return ask.now ? *ask.now : clock.Read(); }
 
   Clock& clock;
-  MemoryStore store;
+  const std::unique_ptr<SharedPlace> place;  // Null: the state is in memory.
+  std::optional<MemoryStore> memory;         // Otherwise none.
+  const KeyHasher& hasher;
   const std::uint64_t limits_scope;  // Of keys whose limits come with the requests.
+  std::atomic<FailureMode> limits_failure_mode{FailureMode::kStatic};  // Of those keys.
+  const PolicySpec first_spec;  // Whose settings of the store count.
   Notices notices;
   std::mutex change;  // Held by whoever replaces the policy.
   TextKeeper texts;
@@ -121,6 +182,10 @@ struct Engine::State {
   DenialSketch top_denied;
   LastLimits last_limits;
   Versions<PolicyVersion> versions;
+  std::mutex limits_mutex;
+  SharedLimits shared_limits;                // Under the mutex.
+  std::unique_ptr<BlockingStore> blocking;   // None if the state is in memory.
+  std::atomic<bool> needs_heartbeat{false};  // Nobody says yet that this process is there.
   // What those who wait asked, in bytes: requests are as large as clients like.
   static constexpr std::size_t kMostWaitingBytes = std::size_t{64} << 20;
   std::atomic<std::size_t> waiting_bytes{0};

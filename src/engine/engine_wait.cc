@@ -3,6 +3,9 @@
 // Small, because ten thousand may wait: a waiter keeps its own copy of the request, and is put
 // together anew for each attempt under the policy in force then. Between attempts it holds on to no
 // policy, so that one can be replaced while thousands wait.
+//
+// With a shared store an attempt takes a while, so even the first is left to the thread that serves
+// waits: who begins a wait may be a loop that has others to serve.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -18,6 +21,7 @@ class Engine::State::PatientCall final : public Waiter {
       : state_(state),
         request_(patience.request),
         cost_(patience.cost),
+        asks_once_(patience.rest == Duration(0)),
         done_(std::move(done)),
         attempted_(std::move(attempted)) {
     state_.waiting_bytes.fetch_add(request_.bytes(), std::memory_order_relaxed);
@@ -36,15 +40,27 @@ class Engine::State::PatientCall final : public Waiter {
   State& state_;
   const OwnedRequest request_;
   const std::int64_t cost_;
+  const bool asks_once_;  // It has no patience: only the store is waited for.
   const WaitDone done_;
   Attempted attempted_;
 };
 
 Waiter::Answer Engine::State::PatientCall::Attempt(Now now, Turn turn, Duration patience) {
-  const Arrival arrival = turn == Turn::kNow ? Arrival::kItsTurn : Arrival::kBehindOthers;
-  state_.Attempt(
-      {.request = request_.view(), .cost = cost_, .now = now, .rest = patience, .arrival = arrival},
-      attempted_);
+  // One without patience would not stand behind others elsewhere either.
+  const bool its_turn = turn == Turn::kNow || asks_once_;
+  const Arrival arrival = its_turn ? Arrival::kItsTurn : Arrival::kBehindOthers;
+  state_.Attempt({.request = request_.view(),
+                  .cost = cost_,
+                  .now = now,
+                  .rest = patience,
+                  .arrival = arrival,
+                  .asks_once = asks_once_},
+                 attempted_);
+  if (asks_once_) {
+    Decision decision = attempted_.answer.decision;
+    decision.delay = Duration(0);  // That is told, not waited for.
+    return {.decision = decision};
+  }
   return {
       .decision = attempted_.answer.decision, .again = attempted_.again, .keys = attempted_.keys};
 }
@@ -52,6 +68,9 @@ Waiter::Answer Engine::State::PatientCall::Attempt(Now now, Turn turn, Duration 
 void Engine::State::PatientCall::Done(const Decision& decision) {
   // Not what the last attempt said: the engine ends.
   if (decision.reason != attempted_.answer.decision.reason) attempted_ = {};
+  if (asks_once_ && attempted_.answer.decision.reason == decision.reason) {
+    return done_(attempted_.answer, attempted_.each);
+  }
   // It was booked some time ago, and what was to be waited for has passed since.
   const Duration held = decision.allowed ? attempted_.answer.decision.delay : Duration(0);
   attempted_.answer.decision = decision;
@@ -94,7 +113,7 @@ void Engine::State::Attempted::YieldToOthers() {
 
 void Engine::State::Attempt(const Patience& patience, Attempted& attempted) noexcept {
   const auto version = versions.Read();
-  Call call(*version, store.hasher(), patience.request);
+  Call call(*version, hasher, patience.request);
   const Call::Course course = Prepare(call, Verb::kCheck, patience.cost);
   attempted = {};
   if (course != Call::Course::kCharges) {
@@ -104,7 +123,7 @@ void Engine::State::Attempt(const Patience& patience, Attempted& attempted) noex
   }
   // To wait for nothing is not to name a wait: a queue would say how long it takes, and be waited
   // for.
-  call.SetWait(std::max(patience.rest, Duration(1)));
+  if (!patience.asks_once) call.SetWait(std::max(patience.rest, Duration(1)));
   KeyHashes keys;
   call.ListKeys(keys);
   attempted.keys.assign(keys.begin(), keys.end());
@@ -119,7 +138,7 @@ void Engine::State::Attempt(const Patience& patience, Attempted& attempted) noex
 // Nothing is taken for one who could not wait; one who need not may still pass.
 bool Engine::State::MustWait(Call& call, Now now, Attempted& attempted) noexcept {
   call.SetVerb(Verb::kPeek);
-  store.Decide(call.group(), now);
+  Decide(call.group(), now);
   call.TakeUpBans();
   call.Conclude({}, attempted.answer);
   const Decision& look = attempted.answer.decision;
@@ -135,7 +154,8 @@ void Engine::State::Decide(Call& call, const Patience& patience, bool behind,
   group.receipts = receipts;
   // One who is not the first in line takes nothing.
   call.SetVerb(behind ? Verb::kPeek : Verb::kCheck);
-  store.Decide(group, patience.now);
+  Decide(group, patience.now);
+  if (is_shared() && group.error) call.Fail();
   call.TakeUpBans();
   const bool has_room = group.decision.allowed;
   const bool passes = has_room && !behind;
@@ -147,13 +167,15 @@ void Engine::State::Decide(Call& call, const Patience& patience, bool behind,
   attempted.each.resize(call.rules());
   call.Conclude(attempted.each, attempted.answer);
   if (!attempted.answer.decision.allowed) return;
-  if (behind) {
-    attempted.YieldToOthers();
-  } else if (attempted.answer.decision.delay > Duration(0)) {
-    call.ForEachTaken(receipts, [&](const Charge& charge, const Receipt& receipt) {
-      attempted.bookings.push_back({charge.hash, *charge.limit, receipt});
-    });
-  }
+  if (behind) return attempted.YieldToOthers();
+  Duration& delay = attempted.answer.decision.delay;
+  // Its time is counted from when the store said so; and it may be wanted no more by now.
+  if (delay > Duration(0) && is_shared()) delay += clock.Read().steady - patience.now.steady;
+  if (delay == Duration(0) && !is_shared()) return;
+  call.ForEachTaken(receipts, [&](const Charge& charge, const Receipt& receipt) {
+    attempted.bookings.push_back(
+        {charge.hash, *charge.limit, receipt, charge.rule, std::string(charge.key)});
+  });
 }
 
 void Engine::State::GiveBack(const Attempted& attempted, Now now) noexcept {
@@ -163,7 +185,9 @@ void Engine::State::GiveBack(const Attempted& attempted, Now now) noexcept {
   std::array<Decision, kMaxGroupCharges> decisions;
   KeyHashes keys;
   for (const Attempted::Booking& booking : attempted.bookings) {
-    charges.emplace_back(Charge{.hash = booking.hash,
+    charges.emplace_back(Charge{.rule = booking.rule,
+                                .key = booking.key,
+                                .hash = booking.hash,
                                 .limit = &booking.limit,
                                 .cost = 0,
                                 .verb = Verb::kUnbook,
@@ -171,12 +195,37 @@ void Engine::State::GiveBack(const Attempted& attempted, Now now) noexcept {
                                 .receipt = booking.receipt.at});
     keys.emplace_back(booking.hash);
   }
-  Group group{.charges = charges.span(), .decisions = decisions};
-  store.Decide(group, now);
+  Group group{.charges = charges.span(), .decisions = std::span(decisions).first(charges.size())};
+  if (!charges.empty()) Decide(group, now);
   // Places by their record, which is gone then; and last, because whoever gets one books again.
   const ReservationId places = attempted.answer.decision.reservation;
   if (places != ReservationId::kNone) std::ignore = Settle(Action::kCancel, places, 0);
   waiting.Nudge(keys.span());
+}
+
+// Without asking the store.
+WaitId Engine::State::BeginSharedWait(const Patience& arriving, WaitDone done) {
+  const auto version = versions.Share();
+  Call call(*version, hasher, arriving.request);
+  const Call::Course course = Prepare(call, Verb::kCheck, arriving.cost);
+  if (course != Call::Course::kCharges) {
+    Answer answer;
+    FinishUncounted(call, course, {}, answer);
+    done(answer, {});
+    return WaitId{0};
+  }
+  KeyHashes keys;
+  call.ListKeys(keys);
+  std::unique_ptr<Waiter> waiter =
+      std::make_unique<PatientCall>(*this, arriving, std::move(done), Attempted());
+  std::optional<WaitId> id;
+  if (waiting_bytes.load(std::memory_order_relaxed) <= kMostWaitingBytes) {
+    const SteadyTime now = arriving.now.steady;
+    id = waiting.StandInLine(waiter, keys.span(), now, now + arriving.rest);
+  }
+  if (id) return *id;
+  waiter->Done({.allowed = false, .reason = Reason::kOverload, .cost = arriving.cost});
+  return WaitId{0};
 }
 
 WaitId Engine::State::BeginWait(const Request& request, const Ask& ask, Duration patience,
@@ -186,6 +235,7 @@ WaitId Engine::State::BeginWait(const Request& request, const Ask& ask, Duration
                           .now = When(ask),
                           .rest = patience,
                           .arrival = Arrival::kNew};
+  if (is_shared()) return BeginSharedWait(arriving, std::move(done));
   Attempted attempted;
   Attempt(arriving, attempted);
   const Decision& decision = attempted.answer.decision;
@@ -218,8 +268,9 @@ WaitId Engine::State::BeginWait(const Request& request, const Ask& ask, Duration
 
 WaitId Engine::CheckThen(const Request& request, const Ask& ask, Duration patience, WaitDone done) {
   const Duration most = state_->versions.Read()->compiled().spec.max_wait;
-  patience = std::min(patience, most);
-  if (patience > Duration(0)) return state_->BeginWait(request, ask, patience, std::move(done));
+  patience = std::clamp(patience, Duration(0), std::max(most, Duration(0)));
+  if (patience > Duration(0) || state_->is_shared())
+    return state_->BeginWait(request, ask, patience, std::move(done));
   std::array<RuleDecision, kMaxGroupCharges> each;
   const Answer answer = Check(request, ask, each);
   done(answer, std::span(each).first(answer.rules));

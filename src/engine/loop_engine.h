@@ -47,7 +47,8 @@ struct Question {
 struct Told {
   Answer answer{};
   std::span<const RuleDecision> each{};  // What each rule decided, in the order of the policy.
-  const Error* error = nullptr;          // Nothing was decided: kCommit and kCancel only.
+  // Nothing was decided: kCommit, kCancel, and kLimit if the limit is beyond what the store counts.
+  const Error* error = nullptr;
 };
 
 // Belongs to the loop's thread.

@@ -17,11 +17,12 @@ class VersionMaker {
  public:
   VersionMaker(const PolicyVersion* before, const VersionContext& context, PolicyChange& change)
       : before_(before),
-        store_(context.store),
+        hasher_(context.hasher),
         texts_(context.texts),
         counters_(context.counters),
         last_limits_(context.last_limits),
         now_(context.now),
+        shared_(context.shared),
         change_(change) {
     if (before == nullptr) return;
     const auto& rules = before->compiled().rules;
@@ -47,14 +48,14 @@ class VersionMaker {
   // Mixed, because it is combined with the hashes of keys: one that reads like a rule's name would
   // otherwise undo it, and be the same under every rule.
   std::uint64_t Scope(std::string_view kind, std::string_view name) const {
-    return Mix(store_.Hash(std::string(kind) + std::string(name)));
+    return Mix(hasher_(std::string(kind) + std::string(name)));
   }
 
   // The limits of one rule stay in their order.
   void ListInForce(PolicyVersion& version) const {
     std::vector<std::pair<std::uint64_t, const RuleInForce*>> rules;
     rules.reserve(version.rules.size());
-    for (const RuleInForce& rule : version.rules) rules.emplace_back(store_.Hash(rule.name), &rule);
+    for (const RuleInForce& rule : version.rules) rules.emplace_back(hasher_(rule.name), &rule);
     std::ranges::sort(rules);
     for (const auto& [hash, rule] : rules) {
       for (const Limit& limit : rule->limits) {
@@ -82,11 +83,19 @@ class VersionMaker {
                      .limits = rule.limits};
     next.counter_row = counters_.RowOf(next.name);
     Note(rule.name, TakeOver(policy, rule, next));
+    if (shared_) FitLimits(next.limits);
     // A key may change its tier, and get an override or lose it.
     Limit::ShareKeys(next.limits);
     const Limit& first = next.limits.front();
     if (first.kind() == LimitKind::kCounted) last_limits_.insert_or_assign(next.name, first);
     return next;
+  }
+
+  // One that is beyond a shared store can only be of a policy that was made for memory.
+  static void FitLimits(std::vector<Limit>& limits) {
+    for (Limit& limit : limits) {
+      if (Result<Limit> fit = limit.ForSharedStore()) limit = *std::move(fit);
+    }
   }
 
   LimitChange TakeOver(const CompiledPolicy& policy, const CompiledRule& rule, RuleInForce& next) {
@@ -133,11 +142,12 @@ class VersionMaker {
   }
 
   const PolicyVersion* before_;
-  const Store& store_;
+  const KeyHasher& hasher_;
   TextKeeper& texts_;
   RuleCounters& counters_;
   LastLimits& last_limits_;
   Now now_;
+  bool shared_;
   PolicyChange& change_;
   std::unordered_map<std::string_view, std::size_t> numbers_;  // Of rules before, not yet met.
 };

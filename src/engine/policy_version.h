@@ -12,6 +12,7 @@
 #include <weir/identity.h>
 #include <weir/policy.h>
 
+#include "base/hash.h"
 #include "policy/compiled_policy.h"
 #include "store/store.h"
 
@@ -54,11 +55,12 @@ using LastLimits = std::unordered_map<std::string_view, Limit>;
 
 // The version after `before`, which is null for the first, and what changed.
 struct VersionContext {
-  const Store& store;
+  const KeyHasher& hasher;
   TextKeeper& texts;
   RuleCounters& counters;
   LastLimits& last_limits;
   Now now;
+  bool shared = false;  // Limits are to be as a shared store counts them.
 };
 std::unique_ptr<PolicyVersion> MakeVersion(const Policy& policy, const PolicyVersion* before,
                                            const VersionContext& context, PolicyChange& change);

@@ -5,6 +5,9 @@
 // ends it. Readers count themselves in one of two columns; the writer has new ones count in the
 // other column, waits until the first has emptied, and does so twice, because a reader may have
 // looked up the column before the change and counted itself after it (as in sleepable RCU).
+//
+// Who needs a version for longer than a moment, because it waits for somebody else, shares it: then
+// it ends with the last of those.
 #pragma once
 
 #include <array>
@@ -21,10 +24,10 @@ namespace weir {
 template <typename T>
 class Versions {
  public:
-  explicit Versions(std::unique_ptr<const T> first) : current_(first.release()) {}
+  explicit Versions(std::unique_ptr<const T> first)
+      : owned_(std::move(first)), current_(owned_.get()) {}
   Versions(const Versions&) = delete;
   Versions& operator=(const Versions&) = delete;
-  ~Versions() { delete current_.load(std::memory_order_relaxed); }
 
   // One version, which stays until this ends. Not for long: a writer waits for it.
   class Reading {
@@ -44,11 +47,25 @@ class Versions {
   };
   Reading Read() const noexcept { return Reading(*this); }
 
+  // The current version, to be kept as long as one likes. Costs a lock.
+  std::shared_ptr<const T> Share() const {
+    const std::scoped_lock lock(mutex_);
+    return owned_;
+  }
+  // Whether one that is shared is still current.
+  bool IsCurrent(const T* shared) const noexcept {
+    return current_.load(std::memory_order_acquire) == shared;
+  }
+
   // For one writer at a time, who may look at the current version without a Reading.
   const T& Current() const noexcept { return *current_.load(std::memory_order_relaxed); }
   void Replace(std::unique_ptr<const T> next) {
-    const std::unique_ptr<const T> old(
-        current_.exchange(next.release(), std::memory_order_seq_cst));
+    std::shared_ptr<const T> old = std::move(next);
+    {
+      const std::scoped_lock lock(mutex_);
+      owned_.swap(old);
+    }
+    current_.store(owned_.get(), std::memory_order_seq_cst);
     for (int i = 0; i < 2; ++i) {
       const std::size_t column = column_.load(std::memory_order_relaxed);
       column_.store(1 - column, std::memory_order_seq_cst);
@@ -78,6 +95,8 @@ class Versions {
     return readers == 0;
   }
 
+  mutable std::mutex mutex_;  // For those who share.
+  std::shared_ptr<const T> owned_;
   std::atomic<const T*> current_;
   std::atomic<std::size_t> column_{0};
   mutable std::array<Line, kLines> lines_{};

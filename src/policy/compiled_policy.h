@@ -77,6 +77,7 @@ struct CompiledRule {
 class CompiledPolicy {
  public:
   PolicySpec spec;
+  std::string folder;  // Where files are looked for that the spec names.
   std::vector<std::string> files;
 
   // Numbered: first the allow list, then the deny list, then the rules that are not off.

@@ -228,6 +228,9 @@ class OverrideCompiler {
     }
     Result<Limit> limit = Limit::Parse(text, LimitDefaults(spec_, policy_.spec));
     if (!limit) return Refusal{ProblemCode::kBadLimit, limit.error().message};
+    if (std::string why = WhyBeyondStore(*limit, policy_.spec); !why.empty()) {
+      return Refusal{ProblemCode::kBeyondStore, std::move(why)};
+    }
     const Limit* const counted = FirstCounted(rule_);
     if (counted != nullptr && !CountsAlike(*counted, *limit)) {
       return Refusal{ProblemCode::kAnotherKindOfLimit,

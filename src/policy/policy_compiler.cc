@@ -164,6 +164,16 @@ std::string PathIn(const std::string& folder, const std::string& path) {
   return (std::filesystem::path(folder) / path).string();
 }
 
+bool HasSharedStore(const PolicySpec& spec) {
+  return spec.store != std::vector<std::string>{"memory"};
+}
+
+std::string WhyBeyondStore(const Limit& limit, const PolicySpec& spec) {
+  if (!HasSharedStore(spec)) return "";
+  const Result<Limit> shared = limit.ForSharedStore();
+  return shared ? "" : shared.error().message;
+}
+
 bool CountsAlike(const Limit& a, const Limit& b) {
   const bool counted = a.kind() == LimitKind::kCounted && b.kind() == LimitKind::kCounted;
   return !counted || a.state_salt() == b.state_salt();
@@ -173,6 +183,7 @@ std::shared_ptr<const CompiledPolicy> CompilePolicy(PolicySpec spec, const std::
                                                     ProblemList& problems) {
   auto policy = std::make_shared<CompiledPolicy>();
   policy->spec = std::move(spec);
+  policy->folder = folder;
   CheckTexts(policy->spec, problems);
   CheckService(policy->spec, problems);
   CheckRuleNames(policy->spec, problems);

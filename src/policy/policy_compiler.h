@@ -32,6 +32,11 @@ void AdviseOnCovered(const CompiledPolicy& policy, ProblemList& problems);
 // How the limits of a rule count, before anything is said about how much.
 LimitSpec LimitDefaults(const RuleSpec& rule, const PolicySpec& spec);
 
+// Whether the state is shared with other processes.
+bool HasSharedStore(const PolicySpec& spec);
+// Why the policy's store cannot count by the limit; empty if it can.
+std::string WhyBeyondStore(const Limit& limit, const PolicySpec& spec);
+
 // Whether a key can go from one limit to the other and keep its state: they differ in count and
 // burst only, or in the period of a bucket.
 bool CountsAlike(const Limit& a, const Limit& b);

@@ -98,6 +98,9 @@ constexpr auto kCodes = std::to_array<CodeMeaning>({
      "Give some of them a match; at most 32 may do without."},
     {ProblemCode::kBadIdentity, "The identity cannot come from there.",
      "Write user, api_key, org or tier, and one header, cookie or query to take it from."},
+    {ProblemCode::kBeyondStore, "The limit is more than a shared store can count.",
+     "Write at most 1,000,000 a second for buckets and 10,000 for logs and concurrency, or `store: "
+     "memory`."},
     {ProblemCode::kBoundaryBurst,
      "A fixed window guards a sensitive path: twice the limit may pass around a boundary.",
      "Use sliding_log, or sliding_window with strict."},

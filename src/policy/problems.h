@@ -64,6 +64,7 @@ enum class ProblemCode : std::uint16_t {
   kOutOfRange = 125,
   kTooManyRules = 126,
   kBadIdentity = 127,
+  kBeyondStore = 128,
   // Advice.
   kBoundaryBurst = 1101,
   kSharedAddress = 1102,

@@ -225,6 +225,10 @@ bool RuleCompiler::CompileLimits(const RuleSpec& spec, const Where& where, Compi
     problems_.Add(ProblemCode::kBadLimit, limit_where, limit.error().message);
     return false;
   }
+  if (const std::string why = WhyBeyondStore(*limit, policy_.spec); !why.empty()) {
+    problems_.Add(ProblemCode::kBeyondStore, limit_where, why);
+    return false;
+  }
   rule.limits.push_back(*std::move(limit));
   return true;
 }
@@ -257,6 +261,12 @@ bool RuleCompiler::CompileTiers(const RuleSpec& spec, const Where& where, Compil
     if (!limit) {
       problems_.Add(ProblemCode::kBadLimit, tier_limit_where,
                     "for the rule " + Quoted(spec.name) + ": " + limit.error().message);
+      good = false;
+      continue;
+    }
+    if (const std::string why = WhyBeyondStore(*limit, policy_.spec); !why.empty()) {
+      problems_.Add(ProblemCode::kBeyondStore, tier_limit_where,
+                    "for the rule " + Quoted(spec.name) + ": " + why);
       good = false;
       continue;
     }

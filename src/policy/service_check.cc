@@ -3,12 +3,16 @@
 #include <array>
 #include <charconv>
 #include <map>
+#include <span>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "limit/limit_words.h"
 #include "policy/address.h"
 #include "policy/policy_compiler.h"
 #include "policy/policy_ranges.h"
+#include "policy/store_address.h"
 
 namespace weir {
 namespace {
@@ -103,33 +107,41 @@ void CheckListeners(const PolicySpec& spec, ProblemList& problems) {
   }
 }
 
+// What is wrong with an address among those before it, or nothing.
+std::string ShardProblem(const StoreAddress& address, std::span<const StoreAddress> before,
+                         std::size_t shards) {
+  const bool by_itself =
+      address.kind == StoreAddress::Kind::kCluster || address.kind == StoreAddress::Kind::kSentinel;
+  if (by_itself && shards > 1) {
+    return "a cluster or sentinels cannot be one of several shards; write only that, or only "
+           "redis://, rediss:// and redis+unix://";
+  }
+  const auto same = [&](const StoreAddress& other) {
+    return other.hosts == address.hosts && other.path == address.path &&
+           other.database == address.database;
+  };
+  if (std::ranges::none_of(before, same)) return "";
+  return Quoted(address.ToString()) + " is among the shards already; remove one of them";
+}
+
 void CheckStores(const PolicySpec& spec, ProblemList& problems) {
-  constexpr std::array<std::string_view, 7> kSchemes = {
-      "redis://",          "rediss://",         "redis+unix://",     "redis+cluster://",
-      "rediss+cluster://", "redis+sentinel://", "rediss+sentinel://"};
   constexpr std::string_view kMemory = "memory";
   const Where top;
   const Where store(top, "store");
+  std::vector<StoreAddress> addresses;
   for (std::size_t i = 0; i < spec.store.size(); ++i) {
-    const std::string& address = spec.store[i];
-    const auto fits = [&](std::string_view scheme) {
-      return address.starts_with(scheme) && address.size() > scheme.size();
-    };
     const Where where = spec.store.size() == 1 ? store : Where(store, i);
-    if (address == kMemory) {
+    if (spec.store[i] == kMemory) {
       if (spec.store.size() == 1) continue;
       problems.Add(ProblemCode::kBadStore, where,
                    "memory cannot be one of several shards; write only that, or only others");
-    } else if (std::ranges::none_of(kSchemes, fits)) {
-      problems.Add(ProblemCode::kBadStore, where,
-                   Quoted(address) +
-                       " is no store; write memory, or redis://HOST:PORT, rediss://, "
-                       "redis+unix://, redis+cluster:// or redis+sentinel://");
-    } else if (std::find(spec.store.begin(), spec.store.begin() + static_cast<std::ptrdiff_t>(i),
-                         address) != spec.store.begin() + static_cast<std::ptrdiff_t>(i)) {
-      problems.Add(ProblemCode::kBadStore, where,
-                   Quoted(address) + " is among the shards already; remove one of them");
+      continue;
     }
+    Result<StoreAddress> address = StoreAddress::Parse(spec.store[i]);
+    const std::string problem = address ? ShardProblem(*address, addresses, spec.store.size())
+                                        : std::move(address.error().message);
+    if (!problem.empty()) problems.Add(ProblemCode::kBadStore, where, problem);
+    if (address) addresses.push_back(*std::move(address));
   }
   if (spec.store.empty() && !problems.HasErrorWithin(store)) {
     problems.Add(ProblemCode::kBadStore, store, "no store; write memory");
@@ -258,8 +270,7 @@ void CheckService(const PolicySpec& spec, ProblemList& problems) {
   CheckTrust(spec, problems);
   CheckIdentity(spec, problems);
   const Where top;
-  const bool shared = spec.store != std::vector<std::string>{"memory"};
-  if (shared && spec.hash_secret.empty() && HashesKeys(spec)) {
+  if (HasSharedStore(spec) && spec.hash_secret.empty() && HashesKeys(spec)) {
     problems.Add(ProblemCode::kSecretNeeded, Where(top, "store"),
                  "keys are hashed, and every node must hash them alike; write hash_secret: "
                  "env:NAME or file:PATH");

@@ -143,15 +143,27 @@ bool Waiting::Cancel(WaitId wait_id) {
   const auto id = static_cast<std::uint64_t>(wait_id);
   const Now now = clock_.Read();
   std::unique_lock lock(mutex_);
+  if (attempts_ == Attempts::kTakeAWhile && attempting_ == id && id != 0) {
+    return !std::exchange(cancelled_, true);
+  }
   attempt_over_.wait(lock, [&] { return attempting_ != id || id == 0; });
   const auto found = waiters_.find(id);
   if (found == waiters_.end()) return false;
   const bool has_place = found->second.answer.has_value();
-  const std::unique_ptr<Waiter> waiter = Remove(id, now.steady);
+  std::unique_ptr<Waiter> waiter = Remove(id, now.steady);
+  if (has_place && attempts_ == Attempts::kTakeAWhile) leaving_.push_back(std::move(waiter));
   lock.unlock();
   wake_.notify_all();
-  if (has_place) waiter->GiveBack(now);
+  if (has_place && waiter != nullptr) waiter->GiveBack(now);
   return true;
+}
+
+void Waiting::GiveBackOne(std::unique_lock<std::mutex>& lock, Now now) {
+  const std::unique_ptr<Waiter> waiter = std::move(leaving_.back());
+  leaving_.pop_back();
+  lock.unlock();
+  waiter->GiveBack(now);
+  lock.lock();
 }
 
 void Waiting::Nudge(std::span<const std::uint64_t> keys) {
@@ -182,7 +194,9 @@ void Waiting::Run() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     const Now now = clock_.Read();
-    if (schedule_.empty()) {
+    if (!leaving_.empty()) {
+      GiveBackOne(lock, now);
+    } else if (schedule_.empty()) {
       clock_.WaitUntil(lock, wake_, kFarFuture);
     } else if (schedule_.begin()->first > now.steady) {
       clock_.WaitUntil(lock, wake_, schedule_.begin()->first);
@@ -214,12 +228,18 @@ std::optional<Decision> Waiting::Attempt(std::unique_lock<std::mutex>& lock, std
   }
   attempting_ = id;
   nudged_ = false;
+  cancelled_ = false;
   lock.unlock();
   const auto [decision, again, keys] =
       entry.waiter->Attempt(now, first ? Waiter::Turn::kNow : Waiter::Turn::kNotYet, patience);
   lock.lock();
   attempting_ = 0;
   attempt_over_.notify_all();
+  if (cancelled_) {
+    std::unique_ptr<Waiter> waiter = Remove(id, now.steady);
+    if (decision.allowed) leaving_.push_back(std::move(waiter));
+    return std::nullopt;
+  }
 
   if (decision.allowed && decision.delay > Duration(0)) {
     LeaveLine(entry, now.steady);

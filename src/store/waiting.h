@@ -59,7 +59,12 @@ class Waiter {
 // Thread-safe. Those still waiting when it ends are told `overload`.
 class Waiting {
  public:
-  Waiting(Clock& clock, std::size_t capacity) : clock_(clock), capacity_(capacity) {}
+  // What it takes to ask, or to give back. If it takes a while it is left to the thread that serves
+  // waits, and nobody else ever waits for it.
+  enum class Attempts : bool { kAtOnce, kTakeAWhile };
+
+  Waiting(Clock& clock, std::size_t capacity, Attempts attempts = Attempts::kAtOnce)
+      : clock_(clock), capacity_(capacity), attempts_(attempts) {}
   Waiting(const Waiting&) = delete;
   Waiting& operator=(const Waiting&) = delete;
   ~Waiting();
@@ -108,6 +113,7 @@ class Waiting {
   };
 
   static std::uint64_t NumberOf(std::span<const std::uint64_t> keys) noexcept;
+  void GiveBackOne(std::unique_lock<std::mutex>& lock, Now now);
   WaitId Add(Entry entry, std::span<const std::uint64_t> keys);
   // Takes its place among those who came before and after. True if it is the first.
   bool JoinLine(std::uint64_t id, Entry& entry, std::span<const std::uint64_t> keys);
@@ -124,6 +130,7 @@ class Waiting {
 
   Clock& clock_;
   std::size_t capacity_;
+  const Attempts attempts_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::uint64_t last_id_ = 0;
@@ -136,6 +143,8 @@ class Waiting {
   // Attempts are made without the lock, so that the others get in between them.
   std::uint64_t attempting_ = 0;  // Who is at it; not to be taken out meanwhile.
   bool nudged_ = false;           // Whether it should try again as soon as it is done.
+  bool cancelled_ = false;        // Whether it is wanted no more.
+  std::vector<std::unique_ptr<Waiter>> leaving_;  // Cancelled, with a place to give back.
   std::condition_variable attempt_over_;
 
   std::thread thread_;  // Started by the first wait.

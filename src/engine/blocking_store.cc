@@ -1,0 +1,77 @@
+#include "engine/blocking_store.h"
+
+#include <cstdlib>
+#include <utility>
+
+namespace weir {
+
+// One call of Submit, on the stack of its thread.
+class BlockingStore::Asking final : public Completion {
+ public:
+  Asking(std::span<Group> asked, Now when) noexcept
+      : groups(asked), now(when), left_(asked.size()) {}
+
+  // On the store's thread. The last one wakes the caller, with the lock held: the caller ends this
+  // as soon as it has it.
+  void OnDecided(Group& /*group*/) noexcept override {
+    const std::scoped_lock lock(mutex_);
+    if (--left_ == 0) done_.notify_one();
+  }
+
+  void Await() {
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [this] { return left_ == 0; });
+  }
+
+  const std::span<Group> groups;
+  const Now now;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable done_;
+  std::size_t left_;
+};
+
+BlockingStore::BlockingStore(Clock& clock, const KeyHasher& hasher, Open open)
+    : hasher_(hasher), loop_(clock) {
+  thread_ = std::thread([this, open = std::move(open)] { Run(open); });
+}
+
+BlockingStore::~BlockingStore() {
+  loop_.Stop();
+  thread_.join();
+}
+
+void BlockingStore::Run(const Open& open) {
+  store_ = open(loop_);
+  loop_.Run();
+  store_.reset();
+}
+
+void BlockingStore::Submit(std::span<Group> groups, Now now, Completion& completion) noexcept {
+  if (groups.empty()) return;
+  // Waiting for oneself would be for ever; better to be told where.
+  if (std::this_thread::get_id() == thread_.get_id()) std::abort();
+  Asking asking(groups, now);
+  bool first = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    first = asking_.empty();
+    asking_.push_back(&asking);
+  }
+  if (first) loop_.Post([this] { SubmitAll(); });
+  asking.Await();
+  for (Group& group : groups) completion.OnDecided(group);
+}
+
+void BlockingStore::SubmitAll() noexcept {
+  {
+    const std::scoped_lock lock(mutex_);
+    handing_.swap(asking_);
+  }
+  for (Asking* const asking : std::exchange(handing_, {})) {
+    store_->Submit(asking->groups, asking->now, *asking);
+  }
+}
+
+}  // namespace weir

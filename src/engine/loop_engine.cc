@@ -1,0 +1,347 @@
+#include "engine/loop_engine.h"
+
+#include <algorithm>
+#include <array>
+#include <list>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "engine/bans.h"
+#include "engine/engine_state.h"
+#include "engine/shared_limits.h"
+
+namespace weir {
+namespace {
+
+using State = EngineParts::State;
+
+// What all questions of a loop share.
+struct QuestionsAround {
+  QuestionsAround(State& its_state, Loop& its_loop) : state(its_state), loop(its_loop) {}
+
+  // The policy in force. Its owners are counted for this loop alone, so that threads do not fight
+  // over one number for every question.
+  const std::shared_ptr<const PolicyVersion>& Version() {
+    if (version == nullptr || !state.versions.IsCurrent(version.get())) {
+      auto holder =
+          std::make_shared<const std::shared_ptr<const PolicyVersion>>(state.versions.Share());
+      const PolicyVersion* const its = holder->get();
+      version = std::shared_ptr<const PolicyVersion>(std::move(holder), its);
+    }
+    return version;
+  }
+  void Submit(Group& group, Now now, Completion& completion) noexcept {
+    store->Submit({&group, 1}, now, completion);
+  }
+
+  State& state;
+  Loop& loop;
+  std::shared_ptr<const PolicyVersion> version;
+  SharedLimits limits;
+  bool ending = false;
+  std::unique_ptr<Store> store;
+};
+
+// Questions are made once and used again and again: each is answered far sooner than memory is had
+// for the next.
+template <typename T>
+class Pool {
+ public:
+  explicit Pool(QuestionsAround& around) : around_(around) {}
+
+  T& Take() {
+    if (free_.empty()) {
+      free_.push_back(all_.emplace_back(std::make_unique<T>(around_, *this)).get());
+    }
+    T& taken = *free_.back();
+    free_.pop_back();
+    return taken;
+  }
+  void Return(T& item) { free_.push_back(&item); }
+  // Those who are told may ask again.
+  void AbandonAll() {
+    for (std::size_t i = 0; i < all_.size(); ++i) {
+      if (all_[i]->IsUnderWay()) all_[i]->Abandon();
+    }
+  }
+  std::size_t taken() const noexcept { return all_.size() - free_.size(); }
+
+ private:
+  QuestionsAround& around_;
+  std::vector<std::unique_ptr<T>> all_;
+  std::vector<T*> free_;
+};
+
+struct RequestDeed {
+  State::Deed deed{};
+  bool gives_back = false;
+};
+
+RequestDeed DeedOf(const Question& question) noexcept {
+  using Kind = Question::Kind;
+  switch (question.kind) {
+    case Kind::kPeek:
+      return {.deed = {.verb = Verb::kPeek}};
+    case Kind::kReserve:
+      return {.deed = {.action = Action::kReserve,
+                       .ttl = std::clamp(question.ttl, Duration(0), Duration(kMaxPeriod))}};
+    case Kind::kRefund:
+      return {.deed = {.verb = Verb::kRefund}, .gives_back = true};
+    case Kind::kPenalize:
+      return {.deed = {.verb = Verb::kPenalize}};
+    case Kind::kReset:
+      return {.deed = {.verb = Verb::kReset}, .gives_back = true};
+    default:
+      return {};
+  }
+}
+
+// One that is about a request. After a denial under a rule that bans it goes on: denials are
+// counted, and the request that leads to a ban is told of it.
+class RequestQuestion final : public Completion {
+ public:
+  RequestQuestion(QuestionsAround& around, Pool<RequestQuestion>& home)
+      : around_(around), home_(home) {}
+
+  bool IsUnderWay() const noexcept { return call_.has_value(); }
+
+  void Begin(const Question& question, LoopEngine::Done done) {
+    version_ = around_.Version();
+    done_ = std::move(done);
+    now_ = around_.loop.now();
+    const auto [deed, gives_back] = DeedOf(question);
+    deed_ = deed;
+    gives_back_ = gives_back;
+    denials_.reset();
+    State& state = around_.state;
+    call_.emplace(*version_, state.hasher, question.request);
+    const Call::Course course = state.Prepare(*call_, deed.verb, State::NearestCost(question.cost));
+    if (course != Call::Course::kCharges) {
+      Answer answer;
+      state.FinishUncounted(*call_, course, deed_, answer);
+      return End(answer, {});
+    }
+    Group& group = call_->group();
+    group.action = deed.action;
+    group.ttl = deed.ttl;
+    if (around_.ending) return Abandon();
+    around_.Submit(group, now_, *this);
+  }
+
+  void OnDecided(Group& group) noexcept override {
+    if (denials_) {
+      if (group.error) {
+        NextDenial(denial_ + 1);
+      } else {
+        denials_->Take(denial_decision_);
+        CountDenial();
+      }
+      return;
+    }
+    if (group.error) call_->Fail();
+    call_->TakeUpBans();
+    const bool counts = deed_.verb == Verb::kCheck && !group.decision.allowed && !around_.ending;
+    if (counts) return NextDenial(0);
+    Conclude();
+  }
+
+  // The store ended without a word.
+  void Abandon() noexcept {
+    if (!denials_) call_->Fail();
+    Conclude();
+  }
+
+ private:
+  void NextDenial(std::size_t from) noexcept {
+    denial_ = around_.ending ? call_->rules() : call_->NextDenial(from);
+    if (denial_ == call_->rules()) return Conclude();
+    denials_.emplace(*version_, call_->DenialUnder(denial_), call_->SubjectOf(denial_));
+    CountDenial();
+  }
+
+  void CountDenial() noexcept {
+    const Charge* const charge = denials_->Next();
+    if (charge == nullptr || around_.ending) {
+      if (denials_->length() > Duration(0)) call_->Ban(denial_, denials_->length());
+      return NextDenial(denial_ + 1);
+    }
+    denial_group_ = Group{.charges = {charge, 1}, .decisions = {&denial_decision_, 1}};
+    around_.Submit(denial_group_, now_, *this);
+  }
+
+  void Conclude() noexcept {
+    if (deed_.verb == Verb::kCheck) around_.state.NoteOutcome(*call_, now_);
+    std::array<RuleDecision, kMaxGroupCharges> each;
+    Answer answer;
+    call_->Conclude(each, answer);
+    if (gives_back_) {
+      KeyHashes given_back;
+      call_->ListKeys(given_back);
+      around_.state.waiting.Nudge(given_back.span());
+    }
+    End(answer, std::span(each).first(answer.rules));
+  }
+
+  // Who is told may ask again, so all is put back before.
+  void End(const Answer& answer, std::span<const RuleDecision> each) noexcept {
+    const LoopEngine::Done done = std::exchange(done_, nullptr);
+    call_.reset();
+    version_.reset();
+    home_.Return(*this);
+    done({.answer = answer, .each = each});
+  }
+
+  QuestionsAround& around_;
+  Pool<RequestQuestion>& home_;
+  std::shared_ptr<const PolicyVersion> version_;
+  LoopEngine::Done done_;
+  Now now_{};
+  State::Deed deed_{};
+  bool gives_back_ = false;
+  std::optional<Call> call_;
+  // The denial that is being counted, under the rule of this number.
+  std::size_t denial_ = 0;
+  std::optional<DenialCount> denials_;
+  Group denial_group_;
+  Decision denial_decision_;
+};
+
+// One about a reservation, or a key whose limit comes with it.
+class OtherQuestion final : public Completion {
+ public:
+  OtherQuestion(QuestionsAround& around, Pool<OtherQuestion>& home)
+      : around_(around), home_(home) {}
+
+  bool IsUnderWay() const noexcept { return done_ != nullptr; }
+
+  void BeginSettle(const Question& question, LoopEngine::Done done) {
+    done_ = std::move(done);
+    version_ = around_.Version();
+    const bool commits = question.kind == Question::Kind::kCommit;
+    group_ = Group{.action = commits ? Action::kCommit : Action::kCancel,
+                   .in_force = version_->in_force,
+                   .reservation = question.reservation,
+                   .cost = State::NearestCost(question.cost),
+                   .keeps_cost = commits && question.keeps_cost,
+                   .settled = settled_};
+    Submit();
+  }
+
+  void BeginLimit(const Question& question, LoopEngine::Done done) {
+    done_ = std::move(done);
+    Result<std::shared_ptr<const Limit>> limit = around_.limits.Of(*question.limit);
+    if (!limit) {
+      group_ = Group{.decision = State::BeyondStore(State::NearestCost(question.cost))};
+      group_.error = limit.error();
+      return End();
+    }
+    limit_ = *std::move(limit);
+    SubjectWriter subject(subject_);
+    charge_ = around_.state.ChargeFor({.key = question.key,
+                                       .limit = question.limit,
+                                       .cost = question.cost,
+                                       .verb = question.verb},
+                                      *limit_, subject);
+    group_ = Group{.charges = {&charge_, 1}, .decisions = {&decision_, 1}};
+    Submit();
+  }
+
+  void OnDecided(Group& /*group*/) noexcept override { End(); }
+
+  void Abandon() noexcept {
+    group_.error = Error{ErrorCode::kOverloaded, "the store is being left"};
+    End();
+  }
+
+ private:
+  void Submit() noexcept {
+    if (around_.ending) return Abandon();
+    around_.Submit(group_, around_.loop.now(), *this);
+  }
+
+  void End() noexcept {
+    const bool by_limit = group_.action == Action::kDecide;
+    if (!by_limit && !group_.error) {
+      around_.state.waiting.Nudge(std::span(settled_).first(group_.settled_count));
+    }
+    Answer answer;
+    // A limit is decided, one way or another; only one that the store cannot count by is not.
+    const bool failed = by_limit && group_.error && limit_ != nullptr;
+    std::optional<Error> error = failed ? std::nullopt : std::exchange(group_.error, std::nullopt);
+    if (failed) {
+      answer.decision = {.allowed = false,
+                         .reason = Reason::kStoreFailure,
+                         .source = Source::kClosed,
+                         .cost = charge_.cost};
+    } else if (by_limit && limit_ != nullptr) {
+      answer.decision = decision_;
+      answer.decision.reservation = group_.reservation;
+    } else {
+      answer.decision = group_.decision;
+    }
+    const LoopEngine::Done done = std::exchange(done_, nullptr);
+    version_.reset();
+    limit_.reset();
+    home_.Return(*this);
+    done({.answer = answer, .each = {}, .error = error ? &*error : nullptr});
+  }
+
+  QuestionsAround& around_;
+  Pool<OtherQuestion>& home_;
+  LoopEngine::Done done_;
+  std::shared_ptr<const PolicyVersion> version_;
+  std::shared_ptr<const Limit> limit_;
+  Charge charge_;
+  Decision decision_;
+  std::array<char, SubjectWriter::kBufferBytes> subject_;
+  Group group_;
+  std::array<std::uint64_t, kMaxGroupCharges> settled_;
+};
+
+class SharedQuestions final : public LoopEngine {
+ public:
+  SharedQuestions(State& state, Loop& loop) : around_(state, loop) {
+    const bool beats = state.needs_heartbeat.exchange(false);
+    around_.store = state.place->OpenOn(
+        loop, beats ? SharedPlace::Heartbeat::kYes : SharedPlace::Heartbeat::kNo);
+  }
+  SharedQuestions(const SharedQuestions&) = delete;
+  SharedQuestions& operator=(const SharedQuestions&) = delete;
+  ~SharedQuestions() override {
+    around_.ending = true;
+    around_.store.reset();
+    // Those that even its end told nothing.
+    requests_.AbandonAll();
+    others_.AbandonAll();
+  }
+
+  void Ask(const Question& question, Done done) override {
+    using Kind = Question::Kind;
+    switch (question.kind) {
+      case Kind::kCommit:
+      case Kind::kCancel:
+        return others_.Take().BeginSettle(question, std::move(done));
+      case Kind::kLimit:
+        return others_.Take().BeginLimit(question, std::move(done));
+      default:
+        return requests_.Take().Begin(question, std::move(done));
+    }
+  }
+  std::size_t pending() const noexcept override { return requests_.taken() + others_.taken(); }
+
+ private:
+  QuestionsAround around_;
+  Pool<RequestQuestion> requests_{around_};
+  Pool<OtherQuestion> others_{around_};
+};
+
+}  // namespace
+
+std::unique_ptr<LoopEngine> LoopEngine::Make(Engine& engine, Loop& loop) {
+  State& state = EngineParts::StateOf(engine);
+  if (!state.is_shared()) return nullptr;
+  return std::make_unique<SharedQuestions>(state, loop);
+}
+
+}  // namespace weir

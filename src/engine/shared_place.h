@@ -1,0 +1,53 @@
+// Where the state of an engine lives when other processes share it: whatever stands behind this,
+// the engine needs one store for every thread that has a loop, all of which see the same state.
+#pragma once
+
+#include <memory>
+
+#include <weir/engine.h>
+#include <weir/policy.h>
+
+#include "base/hash.h"
+#include "net/loop.h"
+#include "store/memory/memory_store.h"
+#include "store/store.h"
+
+namespace weir {
+
+// Thread-safe.
+class SharedPlace {
+ public:
+  virtual ~SharedPlace() = default;
+
+  // The identities of keys go by this.
+  virtual const KeyHasher& hasher() const noexcept = 0;
+
+  // Whether a store says, now and then, that this process is there. One of them does.
+  enum class Heartbeat : bool { kNo, kYes };
+  // It belongs to the loop's thread, and must end before the loop and this.
+  virtual std::unique_ptr<Store> OpenOn(Loop& loop, Heartbeat heartbeat) = 0;
+
+  virtual StoreHealth Health(SteadyTime now) const = 0;
+  // Of what decides in the store's place.
+  virtual MemoryStoreStats LocalStats() const noexcept = 0;
+};
+
+// As an engine's first policy says: its store, and what it says about fleets.
+[[nodiscard]] Result<std::unique_ptr<SharedPlace>> MakeRedisPlace(const Policy& policy,
+                                                                  const EngineOptions& options);
+
+// For those within the library who put an engine together, or ask it in another way.
+struct EngineParts {
+  using State = Engine::State;
+
+  static State& StateOf(Engine& engine) noexcept { return *engine.state_; }
+
+  // With kNone the engine starts no thread of its own and may only be asked through a LoopEngine,
+  // the first of which sends heartbeats: for a simulated world.
+  enum class Threads : bool { kNone, kOwn };
+  // An engine with its state there.
+  static Engine Make(const Policy& policy, const EngineOptions& options,
+                     std::unique_ptr<SharedPlace> place, Threads threads = Threads::kOwn);
+};
+
+}  // namespace weir
