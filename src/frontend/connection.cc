@@ -25,6 +25,22 @@ Replies::Bounds BoundsOf(const ServiceLimits& limits) noexcept {
           .held = static_cast<std::size_t>(limits.pipeline)};
 }
 
+bool MayReserve(Question::Kind kind) noexcept {
+  return kind == Question::Kind::kCheck || kind == Question::Kind::kReserve ||
+         kind == Question::Kind::kLimit;
+}
+
+// Whoever reserved it has gone, and nobody else will.
+void CancelForNobody(Desk& desk, ReservationId reservation) {
+  if (reservation == ReservationId::kNone || desk.ending) return;
+  if (desk.questions == nullptr) {
+    std::ignore = desk.engine.Cancel(reservation);
+  } else {
+    desk.questions->Ask({.kind = Question::Kind::kCancel, .reservation = reservation},
+                        [](const Told&) {});
+  }
+}
+
 }  // namespace
 
 Connection::Connection(const Surroundings& around, std::uint64_t id, std::unique_ptr<Stream> stream,
@@ -258,40 +274,64 @@ void Connection::EndWaits() noexcept {
     // The answer of one that is over is under way.
     if (!around_.door.desk.engine.CancelWait(wait.id)) return false;
     around_.door.metrics.Refused(Refusal::kWaiters);
-    protocol_->OnWaited(wait.ticket, wait.tag, answer, {});
+    protocol_->OnAnswered(wait.place, {.answer = answer});
     return true;
   });
 }
 
+// Who calls back may find that this connection has ended.
+void Connection::AskLater(const Question& question, const ReplyPlace& place) {
+  Desk& desk = around_.door.desk;
+  auto done = [&keeper = around_.keeper, &desk, id = id_, place, kind = question.kind,
+               asked = desk.loop.now().steady](const Told& told) {
+    if (Connection* const connection = keeper.Find(id)) {
+      const Duration took = desk.loop.now().steady - asked;
+      connection->around_.door.metrics.decision_time.Record(took, 1);
+      return connection->Answered(place, told);
+    }
+    if (MayReserve(kind)) CancelForNobody(desk, told.answer.decision.reservation);
+  };
+  asking_ = true;
+  desk.questions->Ask(question, std::move(done));
+  asking_ = false;
+}
+
 void Connection::CheckWaiting(const Request& request, const Ask& ask, Duration patience,
-                              std::uint64_t tag) {
-  const Replies::Ticket ticket = replies_.Hold();
+                              const ReplyPlace& place) {
   Desk& desk = around_.door.desk;
   // Whoever calls back may be on another thread, and this connection may have ended by then.
-  auto done = [mailbox = around_.keeper.mailbox(), &engine = desk.engine, &keeper = around_.keeper,
-               id = id_, ticket, tag](const Answer& answer, std::span<const RuleDecision> each) {
-    mailbox->Post([&engine, &keeper, id, ticket, tag, answer,
+  auto done = [mailbox = around_.keeper.mailbox(), &desk, &keeper = around_.keeper, id = id_,
+               place](const Answer& answer, std::span<const RuleDecision> each) {
+    mailbox->Post([&desk, &keeper, id, place, answer,
                    decisions = std::vector<RuleDecision>(each.begin(), each.end())] {
       if (Connection* const connection = keeper.Find(id)) {
-        connection->Waited(ticket, tag, answer, decisions);
-      } else if (answer.decision.reservation != ReservationId::kNone) {
-        std::ignore = engine.Cancel(answer.decision.reservation);  // Nobody will.
+        connection->Waited(place, {.answer = answer, .each = decisions});
+      } else {
+        CancelForNobody(desk, answer.decision.reservation);
       }
     });
   };
-  waits_.push_back({.ticket = ticket,
-                    .tag = tag,
-                    .id = desk.engine.CheckThen(request, ask, patience, std::move(done))});
+  waits_.push_back(
+      {.place = place, .id = desk.engine.CheckThen(request, ask, patience, std::move(done))});
 }
 
-void Connection::Waited(Replies::Ticket ticket, std::uint64_t tag, const Answer& answer,
-                        std::span<const RuleDecision> each) noexcept {
-  std::erase_if(waits_, [&](const Wait& wait) { return wait.ticket == ticket; });
-  if (answer.decision.reason == Reason::kOverload) {
+void Connection::Waited(const ReplyPlace& place, const Told& told) noexcept {
+  std::erase_if(waits_, [&](const Wait& wait) { return wait.place.ticket == place.ticket; });
+  if (told.answer.decision.reason == Reason::kOverload) {
     around_.door.metrics.Refused(Refusal::kWaiters);
   }
-  protocol_->OnWaited(ticket, tag, answer, each);
+  Answered(place, told);
+}
+
+void Connection::Answered(const ReplyPlace& place, const Told& told) noexcept {
+  protocol_->OnAnswered(place, told);
   last_read_ = around_.door.desk.loop.now().steady;  // It was not idle.
+  if (asking_ || std::exchange(called_at_turn_end_, true)) return;
+  around_.keeper.CallAtTurnEnd(id_);
+}
+
+void Connection::OnTurnEnd() noexcept {
+  called_at_turn_end_ = false;
   GoOn();
 }
 

@@ -30,6 +30,9 @@ class ConnectionKeeper {
   virtual void Remove(std::uint64_t id) noexcept = 0;
   // None if it has ended.
   virtual Connection* Find(std::uint64_t id) noexcept = 0;
+  // Has Connection::OnTurnEnd called when this turn of the loop is over, unless it ends before. May
+  // be asked for once at a time.
+  virtual void CallAtTurnEnd(std::uint64_t id) = 0;
   // Leads to the thread of all of them.
   virtual std::shared_ptr<Mailbox> mailbox() noexcept = 0;
 
@@ -61,6 +64,9 @@ class Connection final : public StreamHandler, public Exchange {
   // more room for that.
   void EndDrain() noexcept;
 
+  // Sends what was answered in this turn, in one piece, and goes on.
+  void OnTurnEnd() noexcept;
+
   // --- What happens to the stream. ---
   void OnRead(std::size_t count) noexcept override;
   void OnHangUp() noexcept override;
@@ -72,13 +78,13 @@ class Connection final : public StreamHandler, public Exchange {
   Replies& replies() noexcept override { return replies_; }
   std::string_view peer() const noexcept override { return stream_->peer(); }
   bool draining() const noexcept override { return draining_ && !filled_; }
+  void AskLater(const Question& question, const ReplyPlace& place) override;
   void CheckWaiting(const Request& request, const Ask& ask, Duration patience,
-                    std::uint64_t tag) override;
+                    const ReplyPlace& place) override;
 
  private:
   struct Wait {
-    Replies::Ticket ticket;
-    std::uint64_t tag;
+    ReplyPlace place;
     WaitId id;
   };
 
@@ -97,8 +103,8 @@ class Connection final : public StreamHandler, public Exchange {
   bool AccountForBuffers() noexcept;
   void AdaptRoom(std::size_t count) noexcept;
   void EndWaits() noexcept;
-  void Waited(Replies::Ticket ticket, std::uint64_t tag, const Answer& answer,
-              std::span<const RuleDecision> each) noexcept;
+  void Waited(const ReplyPlace& place, const Told& told) noexcept;
+  void Answered(const ReplyPlace& place, const Told& told) noexcept;
 
   const Surroundings around_;
   const std::uint64_t id_;
@@ -115,6 +121,8 @@ class Connection final : public StreamHandler, public Exchange {
   bool filled_ = false;     // The last read took all it had room for: there may be more.
   bool full_ = false;       // Not read because of its replies.
   bool draining_ = false;
+  bool asking_ = false;  // Who takes up input goes on by itself.
+  bool called_at_turn_end_ = false;
   std::uint8_t small_reads_ = 0;  // In a row, that would have fitted the smallest buffer.
   std::size_t wants_ = 0;         // Bytes of the request that has been begun, if known.
   std::size_t accounted_ = 0;     // Bytes that the gate knows of.

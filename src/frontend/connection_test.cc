@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "frontend/late_engine_under_test.h"
 #include "net/loop_under_test.h"
 
 namespace weir {
@@ -12,8 +13,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Requests are lines. "wait N" waits up to so many milliseconds for the policy's only rule, "big"
-// is answered by 100 bytes, "bye" ends the connection, all others are sent back.
+// Requests are lines. "wait N" waits up to so many milliseconds for the policy's only rule, "ask N"
+// reserves under it and is answered later, "big" is answered by 100 bytes, "bye" ends the
+// connection, all others are sent back.
 class LineProtocol final : public Protocol {
  public:
   explicit LineProtocol(Exchange& exchange) : exchange_(exchange) {}
@@ -30,20 +32,27 @@ class LineProtocol final : public Protocol {
     progress.used = input.size() - left.size();
     return progress;
   }
-  void OnWaited(Replies::Ticket ticket, std::uint64_t tag, const weir::Answer& answer,
-                std::span<const RuleDecision>) noexcept override {
-    exchange_.replies().Fill(
-        ticket, (answer.decision.allowed ? "ok " : "no ") + std::to_string(tag) + "\n");
+  void OnAnswered(const ReplyPlace& place, const Told& told) noexcept override {
+    const bool allowed = told.answer.decision.allowed;
+    exchange_.replies().Fill(place.ticket,
+                             (allowed ? "ok " : "no ") + std::to_string(place.tag) + "\n");
   }
   void OnTimeout() noexcept override { exchange_.replies().next().Append("too slow\n"); }
 
  private:
   void Answer(std::string_view line) {
     constexpr std::string_view kWait = "wait ";
+    constexpr std::string_view kAsk = "ask ";
     if (line.starts_with(kWait)) {
       std::uint64_t ms = 0;
       std::from_chars(line.data() + kWait.size(), line.data() + line.size(), ms);
-      exchange_.CheckWaiting({}, {}, std::chrono::milliseconds(ms), ms);
+      exchange_.CheckWaiting({}, {}, std::chrono::milliseconds(ms),
+                             {.ticket = exchange_.replies().Hold(), .tag = ms});
+    } else if (line.starts_with(kAsk)) {
+      std::uint64_t tag = 0;
+      std::from_chars(line.data() + kAsk.size(), line.data() + line.size(), tag);
+      exchange_.AskLater({.kind = Question::Kind::kReserve},
+                         {.ticket = exchange_.replies().Hold(), .tag = tag});
     } else if (line == "big") {
       exchange_.replies().next().Append(std::string(100, 'b'));
     } else {
@@ -61,7 +70,7 @@ class NoState final : public ServiceState {
   std::string MetricsText() const override { return {}; }
 };
 
-class ConnectionTest : public testing::Test, public ConnectionKeeper {
+class ConnectionTest : public testing::Test, public ConnectionKeeper, public TurnEnd {
  protected:
   void SetUp() override { Connect(); }
 
@@ -80,6 +89,15 @@ class ConnectionTest : public testing::Test, public ConnectionKeeper {
     return id == 7 ? connection_.get() : nullptr;
   }
 
+  void CallAtTurnEnd(std::uint64_t id) override {
+    if (called_.empty()) loop_.AtTurnEnd(*this);
+    called_.push_back(id);
+  }
+  void OnTurnEnd() noexcept override {
+    for (const std::uint64_t id : std::exchange(called_, {})) {
+      if (Connection* const connection = Find(id)) connection->OnTurnEnd();
+    }
+  }
   std::shared_ptr<Mailbox> mailbox() noexcept override { return mailbox_; }
 
   static Engine MakeEngine(Clock& clock) {
@@ -124,6 +142,8 @@ class ConnectionTest : public testing::Test, public ConnectionKeeper {
   Door door_{.desk = desk_, .access = {}, .metrics = metrics_};
   Gate gate_{desk_.settings->limits};
   FarEnd far_;
+  LateEngine late_{engine_, loop_};
+  std::vector<std::uint64_t> called_;
   std::unique_ptr<Connection> connection_;
 };
 
@@ -346,6 +366,124 @@ TEST_F(ConnectionTest, AnswersWhatItHasTakenUpWhenTheDrainEnds) {
   far_.Open(100);
   EXPECT_EQ(far_.Take(), "one\ntwo\n");
   EXPECT_TRUE(far_.finished);
+}
+
+class LateConnectionTest : public ConnectionTest {
+ protected:
+  void SetUp() override {
+    desk_.questions = &late_;
+    ConnectionTest::SetUp();
+  }
+};
+
+TEST_F(LateConnectionTest, SendsWhatOneTurnAnsweredInOnePiece) {
+  far_.Send("ask 1\nask 2\nafter\n");
+  EXPECT_EQ(late_.pending(), 2U);
+  EXPECT_EQ(far_.Take(), "");
+  late_.AnswerAllBackwards();
+  EXPECT_EQ(far_.Take(), "") << "before the turn has ended";
+  loop_.Turn();
+  EXPECT_EQ(far_.Take(), "ok 1\nok 2\nafter\n");
+}
+
+TEST_F(LateConnectionTest, SendsWhatIsAnsweredAtOnce) {
+  late_.at_once = true;
+  far_.Send("ask 1\nask 2\nask 3\nask 4\nask 5\nafter\n");
+  EXPECT_EQ(far_.Take(), "ok 1\nok 2\nok 3\nok 4\nok 5\nafter\n");
+  EXPECT_TRUE(called_.empty());
+}
+
+TEST_F(LateConnectionTest, IsNotReadWhileAsManyAreUnderWayAsMayBe) {
+  far_.Send("ask 1\nask 2\nask 3\nask 4\nlast\n");
+  EXPECT_EQ(late_.pending(), 3U);
+  EXPECT_TRUE(far_.room.empty()) << "reads on";
+  late_.Answer(1);
+  loop_.Turn();
+  EXPECT_EQ(late_.pending(), 2U) << "the first is still held";
+  late_.Answer(0);
+  loop_.Turn();
+  EXPECT_EQ(far_.Take(), "ok 1\nok 2\n");
+  EXPECT_EQ(late_.pending(), 2U);
+  EXPECT_FALSE(far_.room.empty());
+  late_.AnswerAll();
+  loop_.Turn();
+  EXPECT_EQ(far_.Take(), "ok 3\nok 4\nlast\n");
+}
+
+TEST_F(LateConnectionTest, GivesBackWhatWasReservedForAPeerThatHasGone) {
+  far_.Send("ask 1\nask 2\n");
+  EXPECT_EQ(engine_.Stats().store.reservations, 2U);
+  connection_.reset();
+  late_.AnswerAll();
+  EXPECT_EQ(late_.kinds.back(), Question::Kind::kCancel);
+  EXPECT_EQ(engine_.Stats().store.reservations, 0U);
+  loop_.Turn();
+}
+
+TEST_F(LateConnectionTest, AsksNothingMoreWhenTheThreadEnds) {
+  far_.Send("ask 1\n");
+  connection_.reset();
+  desk_.ending = true;
+  late_.AnswerAll();
+  EXPECT_EQ(late_.kinds.size(), 1U);
+}
+
+TEST_F(LateConnectionTest, IsForgottenWhenItEndsBeforeTheTurn) {
+  far_.Send("ask 1\n");
+  late_.AnswerAll();
+  connection_.reset();
+  loop_.Turn();
+  EXPECT_EQ(far_.Take(), "");
+}
+
+TEST_F(LateConnectionTest, AnswersAPeerThatIsDone) {
+  far_.Send("ask 1\nask 2\n");
+  far_.FinishSending();
+  EXPECT_FALSE(far_.closed);
+  late_.AnswerAll();
+  loop_.Turn();
+  EXPECT_EQ(far_.Take(), "ok 1\nok 2\n");
+  EXPECT_TRUE(far_.closed);
+}
+
+TEST_F(LateConnectionTest, IsNotCutOffByADeadlineWhileTheStoreIsAsked) {
+  far_.Send("ask 1\npart of ");
+  loop_.clock.Advance(1000s);
+  connection_->CheckDeadlines(loop_.now().steady);
+  connection_->Drain(loop_.now().steady);
+  loop_.clock.Advance(1000s);
+  connection_->CheckDeadlines(loop_.now().steady);
+  EXPECT_FALSE(far_.finished);
+  late_.AnswerAll();
+  loop_.Turn();
+  EXPECT_EQ(far_.Take(), "ok 1\n");
+}
+
+TEST_F(LateConnectionTest, WaitsForAnswersWhenTheDrainEnds) {
+  far_.Send("ask 1\n");
+  connection_->EndDrain();
+  EXPECT_FALSE(far_.finished);
+  late_.AnswerAll();
+  loop_.Turn();
+  EXPECT_EQ(far_.Take(), "ok 1\n");
+  EXPECT_TRUE(far_.finished);
+}
+
+TEST_F(LateConnectionTest, RecordsHowLongTheAnswerTook) {
+  far_.Send("ask 1\n");
+  loop_.clock.Advance(3ms);
+  late_.AnswerAll();
+  EXPECT_EQ(metrics_.decision_time.sum_nanoseconds(), 3'000'000U);
+  loop_.Turn();
+}
+
+TEST_F(LateConnectionTest, KeepsTheOrderOfThoseThatWaitAndThoseThatAsk) {
+  far_.Send("ask 1\nwait 1000\nask 2\n");
+  late_.AnswerAll();
+  loop_.Turn();
+  LetWaitsEnd(1);
+  loop_.Turn();
+  EXPECT_EQ(far_.Take(), "ok 1\nok 1000\nok 2\n");
 }
 
 TEST_F(ConnectionTest, EndsAtOnceWhenItIsBroken) {

@@ -8,6 +8,7 @@
 
 #include <weir/engine.h>
 
+#include "engine/loop_engine.h"
 #include "frontend/access.h"
 #include "frontend/limit_cache.h"
 #include "frontend/metrics.h"
@@ -42,6 +43,9 @@ struct Desk {
   std::shared_ptr<const Settings> settings;  // Replaced between two turns of the loop.
   LimitCache limits{};
   SteadyTime last_asked{};
+  // Whom to ask instead of the engine, but for waits, if the store is shared; else null.
+  LoopEngine* questions = nullptr;
+  bool ending = false;  // Nothing more may be asked.
 };
 
 // One listener on one thread: what its connections share.

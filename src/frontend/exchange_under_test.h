@@ -16,6 +16,7 @@
 #include <weir/policy.h>
 
 #include "frontend/desk.h"
+#include "frontend/late_engine_under_test.h"
 #include "frontend/protocol.h"
 #include "frontend/replies.h"
 #include "net/loop.h"
@@ -56,6 +57,7 @@ class ExchangeUnderTest : public Exchange {
     Access access{.manage_open = true};
     Settings settings{};
     Replies::Bounds bounds{.bytes = std::size_t{1} << 20, .held = 1'000};
+    bool late = false;  // Asks the LateEngine, which answers when the test says so.
   };
 
   // The policy is known to be right.
@@ -64,7 +66,8 @@ class ExchangeUnderTest : public Exchange {
         desk_{.engine = engine,
               .loop = loop_,
               .state = state,
-              .settings = std::make_shared<Settings>(options.settings)},
+              .settings = std::make_shared<Settings>(options.settings),
+              .questions = options.late ? &late : nullptr},
         door_{.desk = desk_, .access = options.access, .metrics = metrics},
         bounds_(options.bounds),
         make_protocol_(make_protocol) {
@@ -74,13 +77,17 @@ class ExchangeUnderTest : public Exchange {
       : ExchangeUnderTest(policy, make_protocol, Options{}) {}
   ExchangeUnderTest(const ExchangeUnderTest&) = delete;
   ExchangeUnderTest& operator=(const ExchangeUnderTest&) = delete;
-  ~ExchangeUnderTest() override = default;
+  ~ExchangeUnderTest() override {
+    ++connection_;
+    late.AnswerAll();  // To nobody.
+  }
 
   // As if this connection had ended and another had come.
   void Reconnect() {
     input_.clear();
     waits.clear();
     protocol_.reset();
+    ++connection_;
     replies_.emplace(bounds_);
     protocol_ = make_protocol_(*this);
   }
@@ -114,25 +121,28 @@ class ExchangeUnderTest : public Exchange {
 
   // A check that waits: nobody decides but the test, by calling Decide.
   struct Wait {
-    Replies::Ticket ticket;
-    std::uint64_t tag;
+    ReplyPlace place;
     Ask ask;
     Duration patience;
     std::string user;
     std::vector<std::string> rules;
   };
   void Decide(const Wait& wait, const Answer& answer) {
-    protocol_->OnWaited(wait.ticket, wait.tag, answer, {});
+    protocol_->OnAnswered(wait.place, {.answer = answer});
   }
 
   Door& door() noexcept override { return door_; }
   Replies& replies() noexcept override { return *replies_; }
   std::string_view peer() const noexcept override { return address; }
   bool draining() const noexcept override { return is_draining; }
+  void AskLater(const Question& question, const ReplyPlace& place) override {
+    late.Ask(question, [this, place, asked_by = connection_](const Told& told) {
+      if (asked_by == connection_) protocol_->OnAnswered(place, told);
+    });
+  }
   void CheckWaiting(const Request& request, const Ask& ask, Duration patience,
-                    std::uint64_t tag) override {
-    waits.push_back({.ticket = replies_->Hold(),
-                     .tag = tag,
+                    const ReplyPlace& place) override {
+    waits.push_back({.place = place,
                      .ask = ask,
                      .patience = patience,
                      .user = std::string(request.user),
@@ -154,6 +164,11 @@ class ExchangeUnderTest : public Exchange {
 
  private:
   ClockLoop loop_{clock};
+
+ public:
+  LateEngine late{engine, loop_};
+
+ private:
   Desk desk_;
   Door door_;
   Replies::Bounds bounds_;
@@ -161,6 +176,7 @@ class ExchangeUnderTest : public Exchange {
   std::optional<Replies> replies_;
   std::unique_ptr<Protocol> protocol_;
   std::string input_;
+  std::uint64_t connection_ = 0;  // Counts them.
 };
 
 }  // namespace weir

@@ -65,11 +65,18 @@ struct LimitCache::Buckets {
   std::array<Place, kPlaces> places{};
 };
 
-LimitCache::LimitCache()
-    : texts_(std::make_unique<Texts>()),
+LimitCache::LimitCache(bool shared)
+    : shared_(shared),
+      texts_(std::make_unique<Texts>()),
       buckets_(std::make_unique<Buckets>()),
       replaced_(std::make_unique<Replaced>()) {}
 LimitCache::~LimitCache() = default;
+
+Result<std::unique_ptr<const Limit>> LimitCache::Prepare(Result<Limit> limit) const {
+  if (limit && shared_) limit = limit->ForSharedStore();
+  if (!limit) return std::unexpected(std::move(limit.error()));
+  return std::make_unique<const Limit>(limit->SharingKeysWithAny());
+}
 
 Result<const Limit*> LimitCache::Find(std::string_view text, std::string_view algorithm) {
   Texts::Place& place = texts_->PlaceOf(text, algorithm);
@@ -80,15 +87,14 @@ Result<const Limit*> LimitCache::Find(std::string_view text, std::string_view al
     if (!named) return std::unexpected(named.error());
     defaults.algorithm = *named;
   }
-  Result<Limit> limit = Limit::Parse(text, defaults);
-  if (!limit) return std::unexpected(std::move(limit.error()));
-  auto made = std::make_unique<const Limit>(limit->SharingKeysWithAny());
-  const Limit* const found = made.get();
+  Result<std::unique_ptr<const Limit>> made = Prepare(Limit::Parse(text, defaults));
+  if (!made) return std::unexpected(std::move(made.error()));
+  const Limit* const found = made->get();
   if (text.size() + algorithm.size() > kMostTextBytes) {
-    replaced_->Keep(std::move(made));
+    replaced_->Keep(std::move(*made));
     return found;
   }
-  replaced_->Keep(std::exchange(place.limit, std::move(made)));
+  replaced_->Keep(std::exchange(place.limit, std::move(*made)));
   place.text.assign(text).append(algorithm);
   place.text_size = text.size();
   return found;
@@ -110,12 +116,12 @@ Result<const Limit*> LimitCache::Find(const Bucket& bucket) {
                                  "burst: " + std::to_string(bucket.capacity) +
                                      " is not allowed; write 1 to " + std::to_string(kMaxCount)});
   }
-  Result<Limit> limit = Limit::Make({.count = bucket.count,
-                                     .period = std::chrono::seconds(bucket.seconds),
-                                     .burst = bucket.capacity});
-  if (!limit) return std::unexpected(std::move(limit.error()));
-  replaced_->Keep(
-      std::exchange(place.limit, std::make_unique<const Limit>(limit->SharingKeysWithAny())));
+  Result<std::unique_ptr<const Limit>> made =
+      Prepare(Limit::Make({.count = bucket.count,
+                           .period = std::chrono::seconds(bucket.seconds),
+                           .burst = bucket.capacity}));
+  if (!made) return std::unexpected(std::move(made.error()));
+  replaced_->Keep(std::exchange(place.limit, std::move(*made)));
   place.bucket = bucket;
   return place.limit.get();
 }

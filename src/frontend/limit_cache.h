@@ -20,7 +20,8 @@ class LimitCache {
   // What is found stays good for so many further calls, so that requests can be gathered.
   static constexpr std::size_t kGoodFor = 64;
 
-  LimitCache();
+  // Whether a store shared by several processes counts them.
+  explicit LimitCache(bool shared = false);
   LimitCache(const LimitCache&) = delete;
   LimitCache& operator=(const LimitCache&) = delete;
   ~LimitCache();
@@ -42,6 +43,10 @@ class LimitCache {
   struct Texts;
   struct Buckets;
   class Replaced;
+  // As the store counts it.
+  Result<std::unique_ptr<const Limit>> Prepare(Result<Limit> limit) const;
+
+  const bool shared_;
   std::unique_ptr<Texts> texts_;
   std::unique_ptr<Buckets> buckets_;
   std::unique_ptr<Replaced> replaced_;

@@ -101,5 +101,17 @@ TEST(LimitCache, RefusesBucketsThatNoLimitCanBe) {
   }
 }
 
+TEST(LimitCache, OfASharedStoreHasWholeNanosecondsAndItsBounds) {
+  LimitCache shared(true);
+  const Result<const Limit*> thirds = shared.Find("3/s", "");
+  ASSERT_TRUE(thirds);
+  EXPECT_EQ((*thirds)->emission_interval() % 16, 0);
+  EXPECT_FALSE(shared.Find("5000000/s", ""));
+  EXPECT_FALSE(shared.Find({.capacity = 1, .count = 5'000'000, .seconds = 1}));
+  LimitCache alone;
+  EXPECT_NE((*alone.Find("3/s", ""))->emission_interval() % 16, 0);
+  EXPECT_TRUE(alone.Find("5000000/s", ""));
+}
+
 }  // namespace
 }  // namespace weir

@@ -27,10 +27,10 @@ class OwnCounter {
 };
 
 // How requests were answered. For HTTP by status, for RESP by the word of the reply.
-inline constexpr std::array<std::string_view, 27> kReplyCodes = {
-    "200", "400", "401", "403", "404",    "405",       "406",    "408",  "409",
-    "411", "413", "415", "417", "429",    "431",       "500",    "501",  "503",
-    "504", "505", "OK",  "ERR", "NOAUTH", "WRONGPASS", "NOPERM", "BUSY", "other"};
+inline constexpr std::array<std::string_view, 28> kReplyCodes = {
+    "200", "400", "401",    "403",       "404",    "405",  "406",     "408",  "409", "411",
+    "413", "415", "417",    "429",       "431",    "500",  "501",     "503",  "504", "505",
+    "OK",  "ERR", "NOAUTH", "WRONGPASS", "NOPERM", "BUSY", "TIMEOUT", "other"};
 // The number of a code; that of "other", the last, if it is none of these.
 constexpr std::size_t ReplyCodeNumber(std::string_view code) noexcept {
   const auto* const found = std::find(kReplyCodes.begin(), kReplyCodes.end() - 1, code);

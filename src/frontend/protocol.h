@@ -15,6 +15,12 @@
 
 namespace weir {
 
+// Where a reply that comes later goes, and what its protocol must know to write it.
+struct ReplyPlace {
+  Replies::Ticket ticket{};
+  std::uint64_t tag = 0;
+};
+
 // The side of a connection that its protocol sees. All of it stays as long as the protocol.
 class Exchange {
  public:
@@ -28,10 +34,13 @@ class Exchange {
   // for further requests.
   virtual bool draining() const noexcept = 0;
 
-  // Engine::CheckThen for the next reply in order: OnWaited is called with `tag` once the decision
-  // is there, perhaps before this returns, and must then fill the place.
+  // For a place that is held: OnAnswered is called with it once the answer is there, perhaps before
+  // this returns. A place may have several questions.
+  // LoopEngine::Ask, if the desk has one.
+  virtual void AskLater(const Question& question, const ReplyPlace& place) = 0;
+  // Engine::CheckThen.
   virtual void CheckWaiting(const Request& request, const Ask& ask, Duration patience,
-                            std::uint64_t tag) = 0;
+                            const ReplyPlace& place) = 0;
 };
 
 class Protocol {
@@ -48,8 +57,8 @@ class Protocol {
   // framing is lost, answers with the protocol's error and has the connection close.
   virtual Progress OnInput(std::span<char> input) noexcept = 0;
 
-  virtual void OnWaited(Replies::Ticket ticket, std::uint64_t tag, const Answer& answer,
-                        std::span<const RuleDecision> each) noexcept = 0;
+  // Fills the place, if this was the last answer it needed.
+  virtual void OnAnswered(const ReplyPlace& place, const Told& told) noexcept = 0;
 
   // A request was begun and not completed in time, or was too large: what to say before the
   // connection is closed, if anything.

@@ -13,7 +13,8 @@ namespace weir {
 
 class Replies {
  public:
-  // What is full when so many bytes wait to be sent, or so many replies are held: at least one.
+  // What is full when so many bytes wait to be sent, or so many replies are held, by their weight:
+  // at least one.
   struct Bounds {
     std::size_t bytes;
     std::size_t held;
@@ -25,7 +26,7 @@ class Replies {
 
   // A place for a reply that comes later, next in order.
   enum class Ticket : std::uint64_t {};
-  Ticket Hold();
+  Ticket Hold(std::size_t weight = 1);
   // Each place is filled once.
   void Fill(Ticket ticket, std::string_view reply);
 
@@ -35,7 +36,7 @@ class Replies {
   // No request should be taken up before some replies have left.
   bool IsFull() const noexcept {
     if (held_.empty()) return ready_.size() >= bounds_.bytes;  // As mostly.
-    return ready_.size() + held_bytes() >= bounds_.bytes || held_.size() >= bounds_.held;
+    return ready_.size() + held_bytes() >= bounds_.bytes || weight_ >= bounds_.held;
   }
   // What is ready to be sent only after something else.
   std::size_t held_bytes() const noexcept {
@@ -49,6 +50,7 @@ class Replies {
  private:
   struct Held {
     std::uint64_t number = 0;
+    std::size_t weight = 1;
     bool filled = false;
     ByteBuffer reply{};
     ByteBuffer behind{};  // Of the requests after it.
@@ -59,6 +61,7 @@ class Replies {
   std::deque<Held> held_;
   std::uint64_t last_ = 0;
   std::size_t unfilled_ = 0;
+  std::size_t weight_ = 0;         // Of all that are held.
   std::size_t counted_bytes_ = 0;  // Held, but for those behind the last place, which still grow.
   bool closing_ = false;
 };

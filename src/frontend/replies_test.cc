@@ -62,5 +62,19 @@ TEST(Replies, AreFullByTheNumberOfThoseHeld) {
   EXPECT_FALSE(replies.IsFull());
 }
 
+TEST(Replies, CountByTheirWeight) {
+  Replies replies({.bytes = 1000, .held = 10});
+  const Replies::Ticket heavy = replies.Hold(9);
+  EXPECT_FALSE(replies.IsFull());
+  const Replies::Ticket light = replies.Hold();
+  EXPECT_TRUE(replies.IsFull());
+  replies.Fill(light, "x");
+  EXPECT_TRUE(replies.IsFull()) << "it cannot leave";
+  replies.Fill(heavy, "y");
+  EXPECT_FALSE(replies.IsFull());
+  EXPECT_EQ(replies.ready().view(), "yx");
+  EXPECT_EQ(replies.held_bytes(), 0U);
+}
+
 }  // namespace
 }  // namespace weir

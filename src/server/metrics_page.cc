@@ -15,6 +15,8 @@ using Labels = std::vector<ClientMetric::Label>;
 
 double Number(std::uint64_t value) { return static_cast<double>(value); }
 
+double Seconds(Duration length) { return static_cast<double>(length.count()) / 1e9; }
+
 class Page {
  public:
   void Begin(std::string name, std::string help, MetricType type) {
@@ -43,6 +45,20 @@ class Page {
     for (const ListenerMetrics* thread : threads) {
       metric.histogram.sample_sum += Number(thread->decision_time.sum_nanoseconds()) / 1e9;
     }
+    families_.back().metric.push_back(std::move(metric));
+  }
+  void Add(const StoreHealth::Server& server, Labels labels) {
+    ClientMetric metric;
+    metric.label = std::move(labels);
+    std::uint64_t count = 0;
+    for (const StoreHealth::Times& times : server.times) {
+      count += times.count;
+      if (times.bound == kNever) continue;  // Has no bound: see +Inf.
+      metric.histogram.bucket.push_back(
+          {.cumulative_count = count, .upper_bound = Seconds(times.bound)});
+    }
+    metric.histogram.sample_count = count;
+    metric.histogram.sample_sum = Seconds(server.time_sum);
     families_.back().metric.push_back(std::move(metric));
   }
   void AddOne(std::string name, std::string help, MetricType type, double value,
@@ -132,6 +148,50 @@ void AddEngine(const MetricsSnapshot& snapshot, Page& page) {
               {{"version", std::string(snapshot.version)}});
 }
 
+void AddServers(const std::vector<StoreHealth::Server>& servers, Page& page) {
+  const auto labels = [](const StoreHealth::Server& server) -> Labels {
+    return {{"endpoint", server.name}};
+  };
+  page.Begin("weir_store_seconds", "How long servers of the store took to answer.",
+             MetricType::Histogram);
+  for (const auto& server : servers) page.Add(server, labels(server));
+  page.Begin("weir_store_errors_total", "Calls to servers of the store that failed, by why.",
+             MetricType::Counter);
+  for (const auto& server : servers) {
+    for (const StoreHealth::Fault& fault : server.faults) {
+      page.Add(Number(fault.count), {{"endpoint", server.name}, {"kind", std::string(fault.kind)}});
+    }
+  }
+  page.Begin("weir_breaker_state",
+             "1 while a server of the store is left alone because it failed too often, else 0.",
+             MetricType::Gauge);
+  for (const auto& server : servers) page.Add(server.breaker_open ? 1 : 0, labels(server));
+  page.Begin("weir_store_in_flight", "Calls to a server of the store that are under way.",
+             MetricType::Gauge);
+  for (const auto& server : servers) page.Add(Number(server.in_flight), labels(server));
+  page.Begin("weir_store_connections", "Connections to a server of the store.", MetricType::Gauge);
+  for (const auto& server : servers) page.Add(Number(server.connections), labels(server));
+}
+
+// Nothing if the store is in this process.
+void AddStore(const StoreHealth& store, Page& page) {
+  if (!store.shared) return;
+  AddServers(store.servers, page);
+  page.AddOne("weir_degraded_seconds",
+              "How long the store has failed by now, so that rules decide as they say for that; 0 "
+              "when it is well.",
+              MetricType::Gauge, Seconds(store.degraded_for));
+  page.AddOne("weir_degraded_times_total", "How often the store has begun to fail.",
+              MetricType::Counter, Number(store.degraded_times));
+  page.AddOne("weir_fleet_size", "How many processes share the store, as far as is known.",
+              MetricType::Gauge, store.fleet_size);
+  page.Begin("weir_fallback_decisions_total",
+             "Requests that were decided in the store's place, by how.", MetricType::Counter);
+  page.Add(Number(store.decided_open), {{"mode", "open"}});
+  page.Add(Number(store.decided_closed), {{"mode", "closed"}});
+  page.Add(Number(store.decided_fallback), {{"mode", "static"}});
+}
+
 }  // namespace
 
 std::string MetricsPage(const MetricsSnapshot& snapshot) {
@@ -139,6 +199,7 @@ std::string MetricsPage(const MetricsSnapshot& snapshot) {
   AddDecisions(snapshot, page);
   AddListeners(snapshot, page);
   AddEngine(snapshot, page);
+  AddStore(snapshot.store, page);
   return page.Text();
 }
 

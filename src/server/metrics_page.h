@@ -17,6 +17,7 @@ namespace weir {
 struct MetricsSnapshot {
   std::string_view version{};
   EngineStats engine{};
+  StoreHealth store{};
   std::vector<RuleCount> rules{};
   std::uint64_t reloads_applied = 0;
   std::uint64_t reloads_refused = 0;

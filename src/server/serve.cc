@@ -3,6 +3,7 @@
 #include <weir/engine.h>
 #include <weir/policy_watcher.h>
 
+#include "policy/store_address.h"
 #include "server/check_config.h"
 #include "server/embedded.h"
 #include "server/log.h"
@@ -36,6 +37,15 @@ void MakeRoomForConnections(std::int64_t connections, const Log& log) {
       "limits: connections: only " + std::to_string(files) +
       " files may be open at a time, which is too few for " + std::to_string(connections) +
       " connections; raise the limit of the system (ulimit -n, LimitNOFILE) or lower this one");
+}
+
+// Where the state is, if it is shared. Without what is secret in that.
+void TellStores(const PolicySpec& spec, const Log& log) {
+  if (spec.store == PolicySpec().store) return;
+  for (const std::string& text : spec.store) {
+    const Result<StoreAddress> address = StoreAddress::Parse(text);
+    log.Info("store", {{"address", address ? address->ToString() : SchemeOf(text)}});
+  }
 }
 
 void RunUntilStopped(const Signals& signals, PolicyWatcher& watcher, const Log& log) {
@@ -91,6 +101,7 @@ int RunServe(const ServeOptions& options, const Console& console) {
   log.Info("weir " + std::string(ProgramVersion()) + ": " + options.policy_file + ": version 1",
            {{"rules", std::to_string(spec.rules.size())},
             {"threads", std::to_string((*service)->threads())}});
+  TellStores(spec, log);
   for (const std::string& warning : (*service)->warnings()) log.Warn(warning);
   for (const auto& [protocol, address] : (*service)->addresses()) {
     log.Info("listening", {{"protocol", protocol}, {"address", address}});

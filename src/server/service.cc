@@ -146,9 +146,16 @@ void Service::Drain(Duration deadline) {
   for (const auto& worker : workers_) worker->Join();
 }
 
+ServiceState::Readiness Service::readiness() const noexcept {
+  const Readiness readiness = readiness_.load(std::memory_order_relaxed);
+  if (readiness != Readiness::kReady || !engine_.Health().degraded) return readiness;
+  return Readiness::kDegraded;
+}
+
 std::string Service::MetricsText() const {
   MetricsSnapshot snapshot{.version = ProgramVersion(),
                            .engine = engine_.Stats(),
+                           .store = engine_.Health(),
                            .rules = engine_.RuleCounts(),
                            .reloads_applied = reloads_applied_.load(std::memory_order_relaxed),
                            .reloads_refused = reloads_refused_.load(std::memory_order_relaxed),

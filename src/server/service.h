@@ -47,9 +47,8 @@ class Service final : public ServiceState {
   // What a person should know about the listeners.
   const std::vector<std::string>& warnings() const noexcept { return warnings_; }
 
-  Readiness readiness() const noexcept override {
-    return readiness_.load(std::memory_order_relaxed);
-  }
+  // Degraded while the store fails: still of use, so it stays ready.
+  Readiness readiness() const noexcept override;
   std::string MetricsText() const override;
 
  private:

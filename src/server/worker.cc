@@ -20,7 +20,13 @@ Worker::Worker(Engine& engine, Clock& clock, Gate& gate, const ServiceState& sta
                std::shared_ptr<const Settings> settings)
     : gate_(gate),
       loop_(clock),
-      desk_{.engine = engine, .loop = loop_, .state = state, .settings = std::move(settings)},
+      questions_(LoopEngine::Make(engine, loop_)),
+      desk_{.engine = engine,
+            .loop = loop_,
+            .state = state,
+            .settings = std::move(settings),
+            .limits = LimitCache(questions_ != nullptr),
+            .questions = questions_.get()},
       sweep_(loop_.MakeTimer([this] { Sweep(); })) {}
 
 Worker::~Worker() {
@@ -29,6 +35,10 @@ Worker::~Worker() {
   mailbox_->Close();
   connections_.clear();
   doorways_.clear();
+  // Its end answers what is still under way, and nobody is left who wants to know.
+  desk_.ending = true;
+  questions_.reset();
+  loop_.ForgetTurnEnd(*this);
 }
 
 void Worker::Add(const Entrance& entrance, ListeningSocket socket) {
@@ -78,6 +88,19 @@ Connection* Worker::Find(std::uint64_t id) noexcept {
   return found == connections_.end() ? nullptr : found->second.get();
 }
 
+void Worker::CallAtTurnEnd(std::uint64_t id) {
+  if (at_turn_end_.empty()) loop_.AtTurnEnd(*this);
+  at_turn_end_.push_back(id);
+}
+
+void Worker::OnTurnEnd() noexcept {
+  called_.clear();
+  std::swap(called_, at_turn_end_);
+  for (const std::uint64_t id : called_) {
+    if (Connection* const connection = Find(id)) connection->OnTurnEnd();
+  }
+}
+
 void Worker::Sweep() {
   const SteadyTime now = loop_.now().steady;
   const bool too_late = draining_ && now >= drain_deadline_;
@@ -91,7 +114,9 @@ void Worker::Sweep() {
   }
   if (draining_) CloseDoors();
   const bool lingered = too_late && now >= drain_deadline_ + std::chrono::seconds(1);
-  if (draining_ && (connections_.empty() || lingered)) return loop_.Stop();
+  const bool all_done =
+      connections_.empty() && (questions_ == nullptr || questions_->pending() == 0);
+  if (draining_ && (all_done || lingered)) return loop_.Stop();
   sweep_->Start(draining_ ? kDrainSweep : SweepInterval(desk_.settings->limits));
 }
 

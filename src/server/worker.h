@@ -26,7 +26,7 @@ struct Entrance {
   std::string_view refusal{};  // What somebody is told for whom there is no room.
 };
 
-class Worker final : public ConnectionKeeper {
+class Worker final : public ConnectionKeeper, public TurnEnd {
  public:
   Worker(Engine& engine, Clock& clock, Gate& gate, const ServiceState& state,
          std::shared_ptr<const Settings> settings);
@@ -53,6 +53,8 @@ class Worker final : public ConnectionKeeper {
 
   void Remove(std::uint64_t id) noexcept override;
   Connection* Find(std::uint64_t id) noexcept override;
+  void CallAtTurnEnd(std::uint64_t id) override;
+  void OnTurnEnd() noexcept override;
   std::shared_ptr<Mailbox> mailbox() noexcept override { return mailbox_; }
 
  private:
@@ -74,10 +76,13 @@ class Worker final : public ConnectionKeeper {
   Gate& gate_;
   EpollLoop loop_;
   std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>(loop_);
+  std::unique_ptr<LoopEngine> questions_;  // None if the store is in this process.
   Desk desk_;
   std::vector<std::unique_ptr<Doorway>> doorways_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Connection>> connections_;
-  std::vector<std::uint64_t> looked_at_;  // Kept for its memory.
+  std::vector<std::uint64_t> looked_at_;    // Kept for its memory,
+  std::vector<std::uint64_t> at_turn_end_;  // likewise: those that want to be called,
+  std::vector<std::uint64_t> called_;       // and those that are.
   std::uint64_t last_id_ = 0;
   bool draining_ = false;
   SteadyTime drain_deadline_{};

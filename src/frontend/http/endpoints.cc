@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/ask_at_once.h"
 #include "frontend/error_table.h"
 #include "frontend/http/json_string.h"
 #include "frontend/http/openapi.h"
@@ -60,6 +61,28 @@ RequestBodyReader::Form FormOf(HttpEndpoint endpoint) noexcept {
   }
 }
 
+Question::Kind KindOf(HttpEndpoint endpoint) noexcept {
+  switch (endpoint) {
+    case HttpEndpoint::kReserve:
+      return Question::Kind::kReserve;
+    case HttpEndpoint::kLimit:
+      return Question::Kind::kLimit;
+    case HttpEndpoint::kCommit:
+      return Question::Kind::kCommit;
+    case HttpEndpoint::kCancel:
+    case HttpEndpoint::kRelease:
+      return Question::Kind::kCancel;
+    case HttpEndpoint::kRefund:
+      return Question::Kind::kRefund;
+    case HttpEndpoint::kPenalize:
+      return Question::Kind::kPenalize;
+    case HttpEndpoint::kReset:
+      return Question::Kind::kReset;
+    default:
+      return Question::Kind::kPeek;
+  }
+}
+
 }  // namespace
 
 std::optional<Error> FindUnknownRule(const Engine& engine, const Request& request) {
@@ -87,13 +110,7 @@ ToldRules::ToldRules(const Engine& engine, const Decision& decision,
 EndpointReply HttpEndpoints::Serve(const Call& call) {
   switch (call.endpoint) {
     case HttpEndpoint::kCheckBatch:
-      return Batch(call);
-    case HttpEndpoint::kLimit:
-      return CheckLimit(call);
-    case HttpEndpoint::kCommit:
-    case HttpEndpoint::kCancel:
-    case HttpEndpoint::kRelease:
-      return Settle(call);
+      return ServeBatch(call);
     case HttpEndpoint::kLimits:
       return Text(kJsonType, bench_.limits.TextOf(desk_.engine.policy()), call.form);
     case HttpEndpoint::kTop:
@@ -107,7 +124,7 @@ EndpointReply HttpEndpoints::Serve(const Call& call) {
     case HttpEndpoint::kOpenApi:
       return Text(kJsonType, OpenApiJson(), call.form);
     default:
-      return Decide(call);
+      return ServeQuestion(call);
   }
 }
 
@@ -124,103 +141,129 @@ std::optional<Error> HttpEndpoints::ReadBody(const Call& call,
   return FindUnknownRule(desk_.engine, bench_.body.request);
 }
 
-EndpointReply HttpEndpoints::Decide(const Call& call) {
-  if (const auto error = ReadBody(call, FormOf(call.endpoint))) return Refuse(*error, call.form);
-  const Request& request = bench_.body.request;
-  const Ask ask{.cost = bench_.body.cost, .now = now_};
-  Engine& engine = desk_.engine;
-  Answer answer;
-  switch (call.endpoint) {
-    case HttpEndpoint::kReserve: {
-      if (ask.cost == 0) {
-        return Refuse(
-            {ErrorCode::kInvalidArgument, "cost: there is nothing to reserve; write at least 1"},
-            call.form);
-      }
-      answer = engine.Reserve(request, ask, bench_.body.ttl);
-      const ToldRules told(engine, answer.decision, {});
-      const int status = bench_.writer.Decide(out_,
-                                              {.decision = answer.decision,
-                                               .message = answer.message,
-                                               .each = told.each(),
-                                               .now = now_},
-                                              *desk_.settings, call.form);
-      return {.status = status, .decided = 1};
-    }
-    case HttpEndpoint::kRefund:
-      answer = engine.Refund(request, ask);
-      break;
-    case HttpEndpoint::kPenalize:
-      answer = engine.Penalize(request, ask);
-      break;
-    case HttpEndpoint::kReset:
-      answer = engine.Reset(request, ask);
-      break;
-    default:
-      answer = engine.Peek(request, ask);
-  }
-  bench_.writer.Tell(out_, {.decision = answer.decision, .now = now_}, call.form);
-  return {.decided = 1};
+bool HttpEndpoints::IsQuestion(HttpEndpoint endpoint) noexcept {
+  return endpoint >= HttpEndpoint::kLimit && endpoint <= HttpEndpoint::kReset;
 }
 
-EndpointReply HttpEndpoints::Batch(const Call& call) {
-  std::vector<RequestBody> bodies;
-  if (const auto error =
-          bench_.reader.ReadList(call.body, {.allowed = kCheckFields}, kMostBatchItems, bodies)) {
-    return Refuse(*error, call.form);
+AnswerStyle HttpEndpoints::StyleOf(HttpEndpoint endpoint) noexcept {
+  switch (endpoint) {
+    case HttpEndpoint::kCheck:
+    case HttpEndpoint::kReserve:
+      return AnswerStyle::kDecision;
+    case HttpEndpoint::kLimit:
+      return AnswerStyle::kLimit;
+    case HttpEndpoint::kCheckBatch:
+      return AnswerStyle::kBatchItem;
+    default:
+      return AnswerStyle::kStatement;
   }
-  std::vector<BatchRequest> batch;
+}
+
+std::optional<Error> HttpEndpoints::ReadQuestion(const Call& call, Question& question) {
+  if (auto error = ReadBody(call, FormOf(call.endpoint))) return error;
+  const RequestBody& body = bench_.body;
+  if (call.endpoint == HttpEndpoint::kReserve && body.cost == 0) {
+    return Invalid("cost: there is nothing to reserve; write at least 1");
+  }
+  question = {.kind = KindOf(call.endpoint),
+              .request = body.request,
+              .cost = body.cost,
+              .ttl = body.ttl,
+              .reservation = body.reservation,
+              .keeps_cost = (body.seen & SetOf(BodyField::kCost)) == 0,
+              .key = body.key};
+  if (call.endpoint == HttpEndpoint::kLimit) return ReadLimit(question);
+  return std::nullopt;
+}
+
+std::optional<Error> HttpEndpoints::ReadLimit(Question& question) {
+  const RequestBody& body = bench_.body;
+  if ((body.seen & SetOf(BodyField::kAlgorithm)) != 0) {
+    const Result<Algorithm> known = ParseAlgorithm(body.algorithm);
+    if (!known) return Invalid("algorithm: " + known.error().message);
+  }
+  const Result<const Limit*> limit = desk_.limits.Find(body.limit, body.algorithm);
+  if (!limit) return limit.error();
+  question.limit = *limit;
+  return std::nullopt;
+}
+
+EndpointReply HttpEndpoints::ServeQuestion(const Call& call) {
+  Question question;
+  if (const auto error = ReadQuestion(call, question)) return Refuse(*error, call.form);
+  const Result<weir::Answer> answer = AskAtOnce(desk_.engine, question, now_);
+  const Told told{.answer = answer ? *answer : weir::Answer{},
+                  .error = answer ? nullptr : &answer.error()};
+  EndpointReply reply = Answer(
+      told, {.style = StyleOf(call.endpoint),
+             .window = question.limit != nullptr ? question.limit->refill_time() : Duration(0),
+             .form = call.form});
+  reply.decided = answer ? 1 : 0;
+  return reply;
+}
+
+EndpointReply HttpEndpoints::Answer(const Told& told, const AnswerForm& form) {
+  if (told.error != nullptr) return Refuse(*told.error, form.form);
+  const Decision& decision = told.answer.decision;
+  if (form.style == AnswerStyle::kStatement) {
+    bench_.writer.Tell(out_, {.decision = decision, .now = now_}, form.form);
+    return {};
+  }
+  if (form.style == AnswerStyle::kLimit) {
+    const RuleDecision only{.decision = decision, .window = form.window};
+    return {.status =
+                bench_.writer.Decide(out_, {.decision = decision, .each = {&only, 1}, .now = now_},
+                                     *desk_.settings, form.form)};
+  }
+  const ToldRules rules(desk_.engine, decision,
+                        told.each.first(std::min(told.each.size(), PendingCheck::kMostRules)));
+  return {
+      .status = bench_.writer.Decide(
+          out_,
+          {.decision = decision, .message = told.answer.message, .each = rules.each(), .now = now_},
+          *desk_.settings, form.form)};
+}
+
+std::optional<Error> HttpEndpoints::ReadBatch(const Call& call, std::vector<RequestBody>& bodies,
+                                              std::vector<BatchRequest>& batch) {
+  if (auto error =
+          bench_.reader.ReadList(call.body, {.allowed = kCheckFields}, kMostBatchItems, bodies)) {
+    return error;
+  }
   batch.reserve(bodies.size());
   for (const RequestBody& body : bodies) {
     if (const auto error = FindUnknownRule(desk_.engine, body.request)) {
-      return Refuse(Invalid("[" + std::to_string(batch.size()) + "]." + error->message), call.form);
+      return Invalid("[" + std::to_string(batch.size()) + "]." + error->message);
     }
     batch.push_back({.request = body.request, .cost = body.cost});
   }
+  return std::nullopt;
+}
+
+EndpointReply HttpEndpoints::ServeBatch(const Call& call) {
+  std::vector<RequestBody> bodies;
+  std::vector<BatchRequest> batch;
+  if (const auto error = ReadBatch(call, bodies, batch)) return Refuse(*error, call.form);
   desk_.engine.CheckBatch(batch, now_);
-  ByteBuffer& text = bench_.text;
-  text.Clear();
-  text.Append("[");
-  for (const BatchRequest& item : batch) {
-    if (text.size() > 1) text.Append(",");
-    ReplyWriter::AppendDecision(text, {.decision = item.answer.decision, .now = now_});
-  }
-  text.Append("]");
-  EndpointReply reply = Text(kJsonType, text.view(), call.form);
+  std::vector<Decision> decisions;
+  decisions.reserve(batch.size());
+  for (const BatchRequest& item : batch) decisions.push_back(item.answer.decision);
+  EndpointReply reply = AnswerBatch(decisions, call.form);
   reply.decided = static_cast<std::uint32_t>(batch.size());
   return reply;
 }
 
-EndpointReply HttpEndpoints::CheckLimit(const Call& call) {
-  if (const auto error = ReadBody(call, FormOf(call.endpoint))) return Refuse(*error, call.form);
-  const RequestBody& body = bench_.body;
-  if ((body.seen & SetOf(BodyField::kAlgorithm)) != 0) {
-    const Result<Algorithm> known = ParseAlgorithm(body.algorithm);
-    if (!known) return Refuse(Invalid("algorithm: " + known.error().message), call.form);
+EndpointReply HttpEndpoints::AnswerBatch(std::span<const Decision> decisions,
+                                         const ReplyForm& form) {
+  ByteBuffer& text = bench_.list;
+  text.Clear();
+  text.Append("[");
+  for (const Decision& decision : decisions) {
+    if (text.size() > 1) text.Append(",");
+    ReplyWriter::AppendDecision(text, {.decision = decision, .now = now_});
   }
-  const Result<const Limit*> limit = desk_.limits.Find(body.limit, body.algorithm);
-  if (!limit) return Refuse(limit.error(), call.form);
-  LimitRequest request{.key = body.key, .limit = *limit, .cost = body.cost};
-  desk_.engine.CheckLimits({&request, 1}, now_);
-  const RuleDecision told{.decision = request.decision, .window = (*limit)->refill_time()};
-  const int status =
-      bench_.writer.Decide(out_, {.decision = request.decision, .each = {&told, 1}, .now = now_},
-                           *desk_.settings, call.form);
-  return {.status = status, .decided = 1};
-}
-
-EndpointReply HttpEndpoints::Settle(const Call& call) {
-  if (const auto error = ReadBody(call, FormOf(call.endpoint))) return Refuse(*error, call.form);
-  const RequestBody& body = bench_.body;
-  const bool commits = call.endpoint == HttpEndpoint::kCommit;
-  const bool says_cost = (body.seen & SetOf(BodyField::kCost)) != 0;
-  const Result<Decision> settled = commits && says_cost
-                                       ? desk_.engine.Commit(body.reservation, body.cost)
-                                   : commits ? desk_.engine.Commit(body.reservation)
-                                             : desk_.engine.Cancel(body.reservation);
-  if (!settled) return Refuse(settled.error(), call.form);
-  bench_.writer.Tell(out_, {.decision = *settled, .now = now_}, call.form);
-  return {.decided = 1};
+  text.Append("]");
+  return Text(kJsonType, text.view(), form);
 }
 
 EndpointReply HttpEndpoints::Top(const Call& call) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include <weir/engine.h>
 #include <weir/result.h>
@@ -38,6 +39,14 @@ class ToldRules {
   bool is_described_ = false;
 };
 
+// How a question's answer is told.
+enum class AnswerStyle : std::uint8_t {
+  kDecision,   // By its status, too.
+  kStatement,  // 200, whatever was decided.
+  kLimit,      // As kDecision, of a limit that came with the request.
+  kBatchItem,  // With others, in a list.
+};
+
 struct EndpointReply {
   int status = 200;
   std::uint32_t decided = 0;
@@ -56,15 +65,33 @@ class HttpEndpoints {
   HttpEndpoints(Desk& desk, HttpWorkbench& bench, ByteBuffer& out) noexcept
       : desk_(desk), bench_(bench), out_(out), now_(desk.loop.now()) {}
 
+  // At once: the desk's store is in this process, or the path asks nothing of it.
   EndpointReply Serve(const Call& call);
   EndpointReply Refuse(const Error& error, const ReplyForm& form);
 
+  // --- For paths that ask something of the store. ---
+
+  // Whether a path does, by one question.
+  static bool IsQuestion(HttpEndpoint endpoint) noexcept;
+  static AnswerStyle StyleOf(HttpEndpoint endpoint) noexcept;
+  // None if it was read. The question refers to the bench, and to the limits of the desk.
+  std::optional<Error> ReadQuestion(const Call& call, Question& question);
+  // The same for a list of checks, which refer to `bodies` and to the bench.
+  std::optional<Error> ReadBatch(const Call& call, std::vector<RequestBody>& bodies,
+                                 std::vector<BatchRequest>& batch);
+
+  struct AnswerForm {
+    AnswerStyle style = AnswerStyle::kDecision;
+    Duration window{0};  // kLimit: Limit::refill_time.
+    ReplyForm form{};
+  };
+  EndpointReply Answer(const Told& told, const AnswerForm& form);
+  EndpointReply AnswerBatch(std::span<const Decision> decisions, const ReplyForm& form);
+
  private:
-  // Of check's body.
-  EndpointReply Decide(const Call& call);
-  EndpointReply Batch(const Call& call);
-  EndpointReply CheckLimit(const Call& call);
-  EndpointReply Settle(const Call& call);
+  EndpointReply ServeQuestion(const Call& call);
+  EndpointReply ServeBatch(const Call& call);
+  std::optional<Error> ReadLimit(Question& question);
   EndpointReply Top(const Call& call);
   EndpointReply Readiness(const ReplyForm& form);
   EndpointReply Text(std::string_view type, std::string_view text, const ReplyForm& form,

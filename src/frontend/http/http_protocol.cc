@@ -7,6 +7,7 @@
 
 #include "frontend/error_table.h"
 #include "frontend/http/endpoints.h"
+#include "frontend/http/late_replies.h"
 #include "frontend/http/routes.h"
 #include "frontend/http/workbench.h"
 #include "net/http/request_reader.h"
@@ -94,26 +95,17 @@ bool AcceptsProblem(std::string_view accept) noexcept {
   return false;
 }
 
-// What a reply that waits must remember of its request, in one number.
-struct WaitTag {
-  explicit WaitTag(std::uint64_t bits) noexcept
-      : form{.persistence = static_cast<HttpPersistence>(bits & 3), .problem = (bits & 4) != 0},
-        number(bits >> 3) {}
-  WaitTag(const ReplyForm& its_form, std::uint64_t its_number) noexcept
-      : form(its_form), number(its_number) {}
-
-  std::uint64_t bits() const noexcept {
-    return static_cast<std::uint64_t>(form.persistence) | (form.problem ? 4U : 0U) | (number << 3);
-  }
-
-  ReplyForm form;
-  std::uint64_t number;
-};
+bool AsksStore(HttpEndpoint endpoint) noexcept {
+  return endpoint == HttpEndpoint::kCheckBatch || HttpEndpoints::IsQuestion(endpoint);
+}
 
 class HttpProtocol final : public Protocol {
  public:
   explicit HttpProtocol(Exchange& exchange) noexcept
-      : exchange_(exchange), door_(exchange.door()), replies_(exchange.replies()) {}
+      : exchange_(exchange),
+        door_(exchange.door()),
+        replies_(exchange.replies()),
+        late_(exchange) {}
 
   Progress OnInput(std::span<char> input) noexcept override {
     HttpWorkbench& bench = Bench();
@@ -146,25 +138,16 @@ class HttpProtocol final : public Protocol {
     return {.used = turn.used, .wants = reader_.wants(), .decided = turn.decided};
   }
 
-  void OnWaited(Replies::Ticket ticket, std::uint64_t tag, const Answer& answer,
-                std::span<const RuleDecision> each) noexcept override {
-    HttpWorkbench& bench = Bench();
-    WaitTag wait(tag);
+  void OnAnswered(const ReplyPlace& place, const Told& told) noexcept override {
+    const LateTag tag = LateTag::Of(place.tag);
+    ReplyForm form = tag.form;
     // The last request before the end of the service says so, if it came before that was known.
-    if (exchange_.draining() && wait.number == taken_ && !begun_) {
-      wait.form.persistence = HttpPersistence::kClose;
-      replies_.CloseWhenSent();
-    }
-    bench.text.Clear();
-    const ToldRules told(door_.desk.engine, answer.decision,
-                         each.first(std::min(each.size(), PendingCheck::kMostRules)));
-    Count(bench.writer.Decide(bench.text,
-                              {.decision = answer.decision,
-                               .message = answer.message,
-                               .each = told.each(),
-                               .now = door_.desk.loop.now()},
-                              *door_.desk.settings, wait.form));
-    replies_.Fill(ticket, bench.text.view());
+    const bool is_last = exchange_.draining() && tag.number == taken_ && !begun_;
+    if (is_last) form.persistence = HttpPersistence::kClose;
+    const std::optional<int> status = late_.Fill(place, form, told);
+    if (!status) return;
+    Count(*status);
+    if (is_last) replies_.CloseWhenSent();
   }
 
   void OnTimeout() noexcept override {
@@ -235,7 +218,13 @@ class HttpProtocol final : public Protocol {
         .form = form};
     if (route->endpoint == HttpEndpoint::kCheck) return TakeCheck(turn, call);
     Flush(turn);
-    const EndpointReply reply = HttpEndpoints(door_.desk, turn.bench, replies_.next()).Serve(call);
+    HttpEndpoints endpoints(door_.desk, turn.bench, replies_.next());
+    if (door_.desk.questions != nullptr && AsksStore(route->endpoint)) {
+      const auto error = late_.Ask(endpoints, {.http = call, .number = taken_});
+      if (error) Count(endpoints.Refuse(*error, form).status);
+      return;
+    }
+    const EndpointReply reply = endpoints.Serve(call);
     Count(reply.status);
     turn.decided += reply.decided;
   }
@@ -309,6 +298,7 @@ class HttpProtocol final : public Protocol {
       return;
     }
     check.form = call.form;
+    check.number = taken_;
     if (check.body.wait > Duration(0)) return Wait(turn, check);
     ++turn.pending;
     if (large || turn.pending == HttpWorkbench::kMostPending) Flush(turn);
@@ -316,14 +306,19 @@ class HttpProtocol final : public Protocol {
 
   void Wait(Turn& turn, PendingCheck& check) {
     Flush(turn);
-    exchange_.CheckWaiting(check.body.request,
-                           {.cost = check.body.cost, .now = door_.desk.loop.now()}, check.body.wait,
-                           WaitTag(check.form, taken_).bits());
+    late_.Wait(check);
+  }
+
+  // Asks about what was read ahead; the replies come later.
+  void AskPending(Turn& turn) {
+    for (std::size_t i = 0; i < turn.pending; ++i) late_.AskCheck(turn.bench.pending(i));
+    turn.pending = 0;
   }
 
   // Decides what was read ahead, and writes the replies.
   void Flush(Turn& turn) {
     if (turn.pending == 0) return;
+    if (door_.desk.questions != nullptr) return AskPending(turn);
     HttpWorkbench& bench = turn.bench;
     const Now now = door_.desk.loop.now();
     const std::span<BatchRequest> batch(bench.batch.data(), turn.pending);
@@ -349,6 +344,7 @@ class HttpProtocol final : public Protocol {
   Exchange& exchange_;
   Door& door_;
   Replies& replies_;
+  LateReplies late_;
   HttpRequestReader reader_{};
   std::uint64_t taken_ = 0;  // Requests so far.
   bool begun_ = false;       // There are bytes of a request that is not complete.

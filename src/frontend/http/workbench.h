@@ -26,6 +26,7 @@ struct PendingCheck {
   RequestBodyReader reader{};
   RequestBody body{};
   ReplyForm form{};
+  std::uint64_t number = 0;  // Of the request, on its connection.
   std::array<RuleDecision, kMostRules> each{};
 };
 
@@ -53,7 +54,8 @@ class HttpWorkbench {
   RequestBodyReader reader{};
   RequestBody body{};
   ReplyWriter writer{};
-  ByteBuffer text{};
+  ByteBuffer text{};  // A reply that comes later.
+  ByteBuffer list{};  // The decisions of a batch.
   LimitsPage limits{};
 
  private:

@@ -5,12 +5,14 @@
 #include <utility>
 
 #include "base/inline_vector.h"
+#include "frontend/ask_at_once.h"
 #include "frontend/decision_fields.h"
 #include "frontend/resp/check_words.h"
 #include "frontend/resp/command_list.h"
 #include "frontend/resp/command_table.h"
 #include "frontend/resp/decision_reply.h"
 #include "frontend/resp/gathered.h"
+#include "frontend/resp/late_reply.h"
 #include "frontend/resp/reply.h"
 #include "frontend/resp/session.h"
 #include "frontend/resp/throttle.h"
@@ -25,6 +27,7 @@ using resp::CommandId;
 using resp::CommandReading;
 using resp::CommandRow;
 using resp::Gathered;
+using resp::LateReply;
 using resp::LimitShape;
 using resp::Reply;
 using resp::ThrottleStyle;
@@ -45,14 +48,44 @@ bool IsHttp(std::string_view name) noexcept {
   return resp::EqualsUpperCase(name, "POST") || resp::EqualsUpperCase(name, "HOST:");
 }
 
+ThrottleStyle StyleOf(LimitShape::Kind kind) noexcept {
+  return kind == LimitShape::Kind::kRedisCell ? ThrottleStyle::kRedisCell
+                                              : ThrottleStyle::kThrottlecrab;
+}
+
+Question::Kind KindOf(CommandId id) noexcept {
+  switch (id) {
+    case CommandId::kWeirPeek:
+      return Question::Kind::kPeek;
+    case CommandId::kWeirReserve:
+      return Question::Kind::kReserve;
+    case CommandId::kWeirRefund:
+      return Question::Kind::kRefund;
+    case CommandId::kWeirPenalize:
+      return Question::Kind::kPenalize;
+    case CommandId::kWeirReset:
+      return Question::Kind::kReset;
+    case CommandId::kWeirCommit:
+      return Question::Kind::kCommit;
+    default:
+      return Question::Kind::kCancel;
+  }
+}
+
+// Of this thread: for one reply at a time.
+ByteBuffer& Scratch() noexcept {
+  thread_local ByteBuffer scratch;
+  scratch.Clear();
+  return scratch;
+}
+
 class RespProtocol final : public Protocol {
  public:
   explicit RespProtocol(Exchange& exchange)
       : exchange_(exchange), desk_(exchange.door().desk), session_(exchange) {}
 
   Progress OnInput(std::span<char> input) noexcept override;
-  void OnWaited(Replies::Ticket ticket, std::uint64_t tag, const Answer& answer,
-                std::span<const RuleDecision> each) noexcept override;
+  void OnAnswered(const ReplyPlace& place, const Told& told) noexcept override;
   void OnTimeout() noexcept override {
     NewReply().Fail("ERR", "Protocol error: the command was not completed");
   }
@@ -90,8 +123,10 @@ class RespProtocol final : public Protocol {
   // For want of a right.
   void Refuse(const CommandRow& row, Turn& turn);
   void RefuseStranger();
-  // Decides and answers what was gathered.
+  // Decides and answers what was gathered, or asks for it.
   void Decide(Turn& turn);
+  void AskGathered(Gathered& gathered);
+  void AskLater(const Question& question, const LateReply& late);
 
   void GatherThrottle(ThrottleStyle style, Words words, Turn& turn);
   Result<Throttle> ReadThrottle(ThrottleStyle style, Words words);
@@ -100,9 +135,9 @@ class RespProtocol final : public Protocol {
   void Check(Words words, Turn& turn);
   void Wait(Words words, const Request& request, const CheckTerms& terms, Turn& turn);
   // Peek, reserve and those who manage.
-  Answer Ask(CommandId id, const Request& request, const CheckTerms& terms, Now now);
   void DecideOne(CommandId id, Words words, Turn& turn);
   void Settle(CommandId id, Words words, Turn& turn);
+  void AnswerOne(const Question& question, Turn& turn);
   void Stop(const CommandReading& reading);
 
   // Decides what was gathered first, so that replies keep their order.
@@ -224,6 +259,7 @@ void RespProtocol::Run(const CommandRow& row, Words words, Turn& turn) {
 void RespProtocol::Decide(Turn& turn) {
   Gathered& gathered = turn.gathered;
   if (gathered.empty()) return gathered.Clear();
+  if (desk_.questions != nullptr) return AskGathered(gathered);
   ByteBuffer& out = exchange_.replies().next();
   if (!gathered.checks.empty()) {
     desk_.engine.CheckBatch(gathered.checks.span(), turn.now);
@@ -238,11 +274,11 @@ void RespProtocol::Decide(Turn& turn) {
       if (shape.kind == LimitShape::Kind::kDecision) {
         WriteDecision(out, session_.version(), request.decision, turn.now.wall);
       } else {
-        WriteThrottleReply(out,
-                           shape.kind == LimitShape::Kind::kRedisCell
-                               ? ThrottleStyle::kRedisCell
-                               : ThrottleStyle::kThrottlecrab,
-                           shape.quantity, request);
+        resp::WriteThrottleReply(out,
+                                 {.style = StyleOf(shape.kind),
+                                  .quantity = shape.quantity,
+                                  .burst_tolerance = request.limit->burst_tolerance()},
+                                 request.decision);
       }
     }
   }
@@ -250,6 +286,31 @@ void RespProtocol::Decide(Turn& turn) {
   exchange_.door().metrics.requests[kReplyRespOk].Add(decided);
   turn.progress.decided += static_cast<std::uint32_t>(decided);
   gathered.Clear();
+}
+
+// In a group of their own each, but in the same turn, so that they go to the store together.
+void RespProtocol::AskGathered(Gathered& gathered) {
+  const Version version = session_.version();
+  for (const BatchRequest& check : gathered.checks) {
+    AskLater({.kind = Question::Kind::kCheck, .request = check.request, .cost = check.cost},
+             {.version = version});
+  }
+  for (std::size_t i = 0; i < gathered.limits.size(); ++i) {
+    const LimitRequest& request = gathered.limits[i];
+    AskLater({.kind = Question::Kind::kLimit,
+              .cost = request.cost,
+              .key = request.key,
+              .limit = request.limit,
+              .verb = request.verb},
+             {.version = version,
+              .shape = gathered.shapes[i],
+              .burst_tolerance = request.limit->burst_tolerance()});
+  }
+  gathered.Clear();
+}
+
+void RespProtocol::AskLater(const Question& question, const LateReply& late) {
+  exchange_.AskLater(question, {.ticket = exchange_.replies().Hold(), .tag = late.bits()});
 }
 
 void RespProtocol::AddLimit(const LimitRequest& request, const LimitShape& shape, Turn& turn) {
@@ -345,32 +406,29 @@ void RespProtocol::Wait(Words words, const Request& request, const CheckTerms& t
     return Check(words, turn);
   }
   exchange_.CheckWaiting(request, {.cost = terms.cost}, terms.wait,
-                         std::to_underlying(session_.version()));
+                         {.ticket = exchange_.replies().Hold(),
+                          .tag = LateReply{.version = session_.version()}.bits()});
   turn.gathered.Clear();
 }
 
-void RespProtocol::OnWaited(Replies::Ticket ticket, std::uint64_t tag, const Answer& answer,
-                            std::span<const RuleDecision> /*each*/) noexcept {
-  ByteBuffer out;
-  WriteDecision(out, static_cast<Version>(tag), answer.decision, desk_.loop.now().wall);
-  exchange_.door().metrics.requests[kReplyRespOk].Add();
-  exchange_.replies().Fill(ticket, out.view());
-}
-
-Answer RespProtocol::Ask(CommandId id, const Request& request, const CheckTerms& terms, Now now) {
-  const weir::Ask ask{.cost = terms.cost, .now = now};
-  switch (id) {
-    case CommandId::kWeirPeek:
-      return desk_.engine.Peek(request, ask);
-    case CommandId::kWeirReserve:
-      return desk_.engine.Reserve(request, ask, terms.ttl);
-    case CommandId::kWeirRefund:
-      return desk_.engine.Refund(request, ask);
-    case CommandId::kWeirPenalize:
-      return desk_.engine.Penalize(request, ask);
-    default:
-      return desk_.engine.Reset(request, ask);
+void RespProtocol::OnAnswered(const ReplyPlace& place, const Told& told) noexcept {
+  const LateReply late = LateReply::Of(place.tag);
+  ByteBuffer& out = Scratch();
+  {
+    Reply reply(out, late.version, exchange_.door().metrics);
+    if (told.error != nullptr) {
+      reply.Fail(*told.error);
+    } else if (late.shape.kind == LimitShape::Kind::kDecision) {
+      WriteDecision(out, late.version, told.answer.decision, desk_.loop.now().wall);
+    } else {
+      resp::WriteThrottleReply(out,
+                               {.style = StyleOf(late.shape.kind),
+                                .quantity = late.shape.quantity,
+                                .burst_tolerance = late.burst_tolerance},
+                               told.answer.decision);
+    }
   }
+  exchange_.replies().Fill(place.ticket, out.view());
 }
 
 void RespProtocol::DecideOne(CommandId id, Words words, Turn& turn) {
@@ -380,48 +438,50 @@ void RespProtocol::DecideOne(CommandId id, Words words, Turn& turn) {
   const Result<CheckTerms> terms = ReadCheckWords(
       words, {.cost = id != CommandId::kWeirReset, .ttl = id == CommandId::kWeirReserve},
       turn.gathered.values, request);
-  Reply reply = NewReply();
   if (!terms) {
-    reply.Fail(terms.error());
+    Fail(terms.error(), turn);
   } else if (terms->cost == 0 && id == CommandId::kWeirReserve) {
-    reply.Fail("ERR", "\"@cost\": there is nothing to reserve; write at least 1");
+    Fail("\"@cost\": there is nothing to reserve; write at least 1", turn);
   } else if (request.rules.empty() && manages) {
-    reply.Fail("ERR", "rule: \"*\" is not allowed here; write the name of the rule that is meant");
+    Fail("rule: \"*\" is not allowed here; write the name of the rule that is meant", turn);
   } else if (!request.rules.empty() && !desk_.engine.HasRule(words[0])) {
-    reply.Fail("ERR", UnknownRule(words[0]));
+    Fail(UnknownRule(words[0]), turn);
   } else {
-    const Answer answer = Ask(id, request, *terms, turn.now);
-    ++turn.progress.decided;
-    WriteDecision(reply.out(), session_.version(), answer.decision, turn.now.wall);
+    AnswerOne({.kind = KindOf(id), .request = request, .cost = terms->cost, .ttl = terms->ttl},
+              turn);
   }
   turn.gathered.values.Clear();
 }
 
 // id, and what it really cost for those that can say.
 void RespProtocol::Settle(CommandId id, Words words, Turn& turn) {
-  Reply reply = NewReply();
   const std::optional<ReservationId> reservation = ParseReservation(words[0]);
   if (!reservation) {
-    return reply.Fail("ERR", "id: " + Quoted(words[0]) +
-                                 " is not allowed; write the 16 hex digits of a reservation");
+    return Fail(
+        "id: " + Quoted(words[0]) + " is not allowed; write the 16 hex digits of a reservation",
+        turn);
   }
-  std::optional<std::int64_t> cost;
+  Question question{.kind = KindOf(id), .reservation = *reservation, .keeps_cost = true};
   if (words.size() > 1) {
     if (words[1] != "@cost") {
-      return reply.Fail("ERR", Quoted(words[1]) + ": no such option; there is @cost");
+      return Fail(Quoted(words[1]) + ": no such option; there is @cost", turn);
     }
-    if (words.size() == 2) return reply.Fail("ERR", "\"@cost\": its value is missing");
+    if (words.size() == 2) return Fail("\"@cost\": its value is missing", turn);
     const Result<std::int64_t> read = resp::ReadCost(words[2]);
-    if (!read) return reply.Fail(read.error());
-    cost = *read;
+    if (!read) return Fail(read.error(), turn);
+    question.cost = *read;
+    question.keeps_cost = false;
   }
-  Engine& engine = desk_.engine;
-  const Result<Decision> decision = id != CommandId::kWeirCommit ? engine.Cancel(*reservation)
-                                    : cost ? engine.Commit(*reservation, *cost)
-                                           : engine.Commit(*reservation);
-  if (!decision) return reply.Fail(decision.error());
+  AnswerOne(question, turn);
+}
+
+void RespProtocol::AnswerOne(const Question& question, Turn& turn) {
+  if (desk_.questions != nullptr) return AskLater(question, {.version = session_.version()});
+  const Result<Answer> answer = AskAtOnce(desk_.engine, question, turn.now);
+  Reply reply = NewReply();
+  if (!answer) return reply.Fail(answer.error());
   ++turn.progress.decided;
-  WriteDecision(reply.out(), session_.version(), *decision, turn.now.wall);
+  WriteDecision(reply.out(), session_.version(), answer->decision, turn.now.wall);
 }
 
 }  // namespace

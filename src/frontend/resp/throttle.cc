@@ -54,20 +54,18 @@ struct FiveIntegers {
   std::int64_t second_time;
 };
 
-FiveIntegers CellReply(std::int64_t quantity, const LimitRequest& request) noexcept {
-  const Decision& decision = request.decision;
+FiveIntegers CellReply(const ThrottleCall& call, const Decision& decision) noexcept {
   FiveIntegers reply{.verdict = decision.allowed ? 0 : 1,
                      .limit = decision.limit,
                      .remaining = decision.remaining,
                      .first_time = -1,
                      .second_time = CellSeconds(decision.reset_after)};
-  if (quantity > 0) {
+  if (call.quantity > 0) {
     const bool later = !decision.allowed && decision.retry_after != kNever;
     if (later) reply.first_time = CellSeconds(decision.retry_after);
   } else {
-    const Duration excess =
-        decision.reset_after - ToDuration(Ticks(request.limit->burst_tolerance()));
-    const bool limited = excess > Duration(0) && quantity == 0;
+    const Duration excess = decision.reset_after - ToDuration(Ticks(call.burst_tolerance));
+    const bool limited = excess > Duration(0) && call.quantity == 0;
     reply.verdict = limited ? 1 : 0;
     if (limited) reply.first_time = CellSeconds(excess);
   }
@@ -121,10 +119,9 @@ LimitRequest ThrottleRequest(ThrottleStyle style, std::string_view key, const Li
   return request;
 }
 
-void WriteThrottleReply(ByteBuffer& out, ThrottleStyle style, std::int64_t quantity,
-                        const LimitRequest& request) {
-  const FiveIntegers reply = style == ThrottleStyle::kRedisCell ? CellReply(quantity, request)
-                                                                : CrabReply(request.decision);
+void WriteThrottleReply(ByteBuffer& out, const ThrottleCall& call, const Decision& decision) {
+  const FiveIntegers reply =
+      call.style == ThrottleStyle::kRedisCell ? CellReply(call, decision) : CrabReply(decision);
   char* at = out.Room(5 * (kMostDecimalBytes + 3) + 8);
   at = PutDecimal(PutText(at, "*5\r\n:"), reply.verdict);
   at = PutDecimal(PutText(at, "\r\n:"), reply.limit);

@@ -35,8 +35,12 @@ Result<ThrottleWords> ReadThrottleWords(ThrottleStyle style,
 LimitRequest ThrottleRequest(ThrottleStyle style, std::string_view key, const Limit* limit,
                              std::int64_t quantity) noexcept;
 
-// The reply to such a request once it was decided.
-void WriteThrottleReply(ByteBuffer& out, ThrottleStyle style, std::int64_t quantity,
-                        const LimitRequest& request);
+// What its reply depends on besides the decision.
+struct ThrottleCall {
+  ThrottleStyle style = ThrottleStyle::kRedisCell;
+  std::int64_t quantity = 1;         // Only its sign counts.
+  std::int64_t burst_tolerance = 0;  // As Limit has it.
+};
+void WriteThrottleReply(ByteBuffer& out, const ThrottleCall& call, const Decision& decision);
 
 }  // namespace weir::resp

@@ -1,0 +1,280 @@
+"""What tests of faults have in common: a service under load, something that breaks and heals, and
+what must hold all the while.
+
+    FILE SOURCE PROGRAM [TEST...]
+
+WEIR_FAULTS_LONG=1      faults last as long as the matrix of faults says, instead of seconds
+WEIR_FAULTS_REPORT=file adds what was measured, one JSON object per line
+
+The numbers in the names of tests are rows of the matrix in docs/RELIABILITY.md.
+"""
+
+import collections
+import contextlib
+import json
+import os
+import pathlib
+import re
+import sys
+import threading
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
+# pylint: disable=wrong-import-position
+import daemon
+import http_wire
+import judge
+import load
+import metrics_text
+import redis_servers
+import resp_wire
+from load import Ask
+
+LONG = bool(os.environ.get("WEIR_FAULTS_LONG"))
+TIMEOUT = 0.05
+# What tests allow an answer to take beyond its deadline. What it really takes is measured.
+GRACE = 0.1
+BURST, RATE = 50, 100
+BOTH = {"static": "fallback", "open": "open", "closed": "closed"}
+HOT = [Ask(f"by-{mode}", f"hot-{number}") for mode in BOTH for number in range(4)]
+COLD = [Ask(f"by-{mode}", f"cold-{number}") for mode in BOTH for number in range(4)]
+# Each of HOT is asked for at 2.5 times its rate, each of COLD below it.
+ASKS = HOT * 3 + COLD
+LOAD = 4000
+
+
+def at_once():
+    """For all that is measured in milliseconds, on a machine that has other things to do."""
+    return daemon.at_once()
+
+
+def policy(store, *, rules="", redis="", more=""):
+    urls = store if isinstance(store, str) else "[" + ", ".join(f'"{url}"' for url in store) + "]"
+    text = f"store: {urls}\n" if isinstance(store, list) else f'store: "{store}"\n'
+    if redis:
+        text += f"redis: {{ {redis} }}\n"
+    text += more + "rules:\n"
+    for mode in BOTH:
+        text += (f"  - {{ name: by-{mode}, key: user, limit: {RATE}/s burst {BURST}, "
+                 f"on_store_failure: {mode} }}\n")
+    # Brings back next to nothing while a test runs, so that what was charged can be counted.
+    text += ("  - { name: counted, key: user, limit: 1/h burst 1000000, "
+             "on_store_failure: closed }\n")
+    return text + rules
+
+
+class Watch:
+    """The memory and the descriptors of a process, looked at all the while."""
+
+    def __init__(self, pid):
+        self.pid = pid
+        self.memory, self.descriptors = [], []
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self._look, daemon=True)
+
+    def _look(self):
+        while not self.over.wait(0.05):
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                with open(f"/proc/{self.pid}/statm", encoding="ascii") as file:
+                    self.memory.append(int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE"))
+                self.descriptors.append(len(os.listdir(f"/proc/{self.pid}/fd")))
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+
+
+class Phase(collections.namedtuple("Phase", "began broke healed ended")):
+    """When what happened."""
+
+
+class Run:
+    """What came of a load on which something was broken."""
+
+    def __init__(self, answers, phase, watch):
+        self.answers, self.phase, self.watch = answers, phase, watch
+
+    def before(self):
+        return judge.between(self.answers, self.phase.began, self.phase.broke)
+
+    def broken(self):
+        return judge.between(self.answers, self.phase.broke, self.phase.healed)
+
+    def open(self):
+        """When the breaker has had time to open."""
+        return judge.between(self.answers, self.phase.broke + 1.0, self.phase.healed)
+
+    def of(self, rule):
+        return [one for one in self.answers if one.ask.rule == rule]
+
+
+class FaultCase(unittest.TestCase):
+    def weir(self, store, *, rules="", redis="", more="", **options):
+        """The service with that store, until the test is over."""
+        return self.enterContext(daemon.Daemon(
+            policy(store, rules=rules, redis=redis, more=more),
+            before=options.pop("before", at_once()), **options))
+
+    def load(self, weir, asks=None, *, rate=LOAD, **options):
+        return load.Load(weir.resp, asks or ASKS, rate=rate,
+                         before=options.pop("before", at_once()), **options)
+
+    def metrics(self, weir):
+        response = http_wire.once(weir.http, "GET", "/metrics")
+        self.assertEqual(response.status, 200)
+        return metrics_text.parse(response.body.decode())
+
+    def metric(self, weir, name, **labels):
+        """The sum of all samples with these labels."""
+        family = self.metrics(weir).get(name)
+        wanted = set(labels.items())
+        return sum(value for (_, have), value in (family.samples if family else {}).items()
+                   if wanted <= set(have))
+
+    def readiness(self, weir):
+        return http_wire.once(weir.http, "GET", "/readyz").body.decode()
+
+    def decide(self, weir, rule, key, *more):
+        with resp_wire.Client(weir.resp) as client:
+            return resp_wire.named(client.call("WEIR.CHECK", rule, "user", key, *more))
+
+    def remaining(self, weir, rule, key):
+        with resp_wire.Client(weir.resp) as client:
+            decision = resp_wire.named(client.call("WEIR.PEEK", rule, "user", key))
+        self.assertEqual(decision["source"], "store", decision)
+        return decision["remaining"]
+
+    def wait_for_store(self, weir, rule="by-closed"):
+        """Until it is the store that decides."""
+        redis_servers.wait_until(
+            lambda: self.decide(weir, rule, "waiting")["source"] == "store", "the store decides")
+
+    def break_and_heal(self, weir, breaks, heals, *, seconds=2.5, calm=1.0, after=2.5, **options):
+        """A second of peace, the fault, and how it gets over it."""
+        with Watch(weir.pid) as watch, self.load(weir, **options) as running:
+            began = time.monotonic()
+            time.sleep(calm)
+            broke = time.monotonic()
+            breaks()
+            time.sleep(max(0.0, seconds - (time.monotonic() - broke)))
+            heals()
+            healed = time.monotonic()
+            time.sleep(after)
+            ended = time.monotonic()
+            self.assertTrue(weir.is_alive())
+        return Run(running.answers, Phase(began, broke, healed, ended), watch)
+
+    # What must hold.
+
+    def assert_promise(self, answers, *, slack=0.0, rules=("by-static", "by-closed"), burst=BURST,
+                       rate=RATE):
+        """I1: no key was ever let through more than burst + rate * t, but for the slack."""
+        by_ask = collections.defaultdict(list)
+        for one in answers:
+            if one.ask.rule in rules:
+                by_ask[one.ask.rule, one.ask.key].append(one)
+        self.assertTrue(by_ask)
+        for ask, its in by_ask.items():
+            excess = judge.excess(its, burst=burst, rate=rate)
+            self.assertLessEqual(excess, slack + 1e-3, f"{ask} is above its promise")
+
+    def assert_sane(self, run, *, store_share=0.99):
+        """Before the fault the store decided, and let through what it should."""
+        calm = run.before()
+        from_store = sum(one.source == "store" for one in calm)
+        self.assertGreaterEqual(from_store, store_share * len(calm))
+        seconds = run.phase.broke - run.phase.began
+        self.assertGreater(len(calm), 0.7 * LOAD * seconds)
+        hot = [one for one in calm if one.ask == HOT[0]]
+        self.assertGreater(sum(one.allowed for one in hot), 0.8 * RATE * seconds)
+        self.assertTrue(any(one.reason == "limited" for one in hot))
+        self.assertFalse([one for one in run.answers if one.failed][:1])
+
+    def assert_in_time(self, answers, *, deadline=TIMEOUT):
+        """I6, with what a test allows."""
+        self.assertFalse([one for one in answers if one.lost][:1], "answers are missing")
+        worst = max((one.received - one.sent for one in answers), default=0)
+        self.assertLessEqual(worst, deadline + GRACE)
+
+    def assert_labelled(self, answers):
+        """I2: each mode did what it is called, and said so. None of these were decided by the
+        store."""
+        seen = collections.Counter()
+        for one in answers:
+            mode = one.ask.rule.removeprefix("by-")
+            if one.source == "store" or mode not in BOTH:
+                continue
+            seen[mode] += 1
+            self.assertEqual(one.source, BOTH[mode], one)
+            if mode == "open":
+                self.assertTrue(one.allowed, one)
+            elif mode == "closed":
+                self.assertEqual((one.allowed, one.reason), (False, "store_failure"), one)
+            else:
+                self.assertEqual(one.reason, "ok" if one.allowed else "limited", one)
+        for mode in BOTH:
+            self.assertGreater(seen[mode], 0, f"{mode} was never needed")
+
+    def assert_bounded(self, run, *, growth=64 << 20, descriptors=40):
+        """I5."""
+        self.assertLess(max(run.watch.memory) - run.watch.memory[0], growth)
+        self.assertLess(max(run.watch.descriptors) - run.watch.descriptors[0], descriptors)
+
+    def assert_healed(self, run, *, within=2.0):
+        """I7."""
+        took = judge.time_to_normal(run.answers, run.phase.healed)
+        self.assertIsNotNone(took, "the store does not decide again")
+        self.assertLessEqual(took, within)
+        return took
+
+    def report(self, row, what, run, *, normal=None, opened=True):
+        """For the table of docs/RELIABILITY.md."""
+        name = os.environ.get("WEIR_FAULTS_REPORT")
+        entry = {"row": row, "what": what, "seconds": round(run.phase.healed - run.phase.broke, 1),
+                 "healthy": judge.distribution(run.before()),
+                 "broken": judge.distribution(run.broken()),
+                 "open": judge.distribution(run.open()) if opened else None,
+                 "normal": None if normal is None else round(normal, 3),
+                 "memory": max(run.watch.memory) - run.watch.memory[0]}
+        print(json.dumps(entry))
+        if name:
+            with open(name, "a", encoding="utf-8") as file:
+                file.write(json.dumps(entry) + "\n")
+
+    def assert_outage(self, row, what, run, *, slack=BURST, opened=True, within=2.0):
+        """All that holds when a store that was well could not be asked for a while."""
+        self.assert_sane(run)
+        self.assert_promise(run.answers, slack=slack)
+        self.assert_labelled(run.broken())
+        self.assert_in_time(run.answers)
+        self.assert_bounded(run)
+        normal = self.assert_healed(run, within=within)
+        self.report(row, what, run, normal=normal, opened=opened)
+
+
+class Said(unittest.TextTestResult):
+    """Prints what was skipped in a form that can be counted."""
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        print(f"SKIPPED {test.id()}: {reason}", flush=True)
+
+
+def main():
+    if len(sys.argv) < 3:
+        print(f"usage: {sys.argv[0]} SOURCE PROGRAM [TEST...]", file=sys.stderr)
+        sys.exit(2)
+    daemon.source, daemon.program = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
+    with open(daemon.program, "rb") as file:
+        daemon.instrumented = re.search(b"__[at]san_init", file.read()) is not None
+    runner = unittest.TextTestRunner(resultclass=Said, verbosity=2)
+    ran = unittest.main(module="__main__", argv=[sys.argv[0], *sys.argv[3:]], testRunner=runner,
+                        exit=False)
+    if ran.result.skipped:
+        print(f"SKIPPED {len(ran.result.skipped)}")
+    sys.exit(not ran.result.wasSuccessful())
