@@ -14,11 +14,10 @@ import tempfile
 import time
 import unittest
 
-import daemon
 import fault_case
 import judge
 import redis_servers
-from fault_case import BURST, HOT, RATE, FaultCase
+from fault_case import BURST, FaultCase, HOT, RATE, daemon
 
 LIBRARY = os.environ.get("WEIR_SHIFTED_CLOCK", "")
 HOUR, YEAR = 3600, 365 * 86_400

@@ -36,6 +36,7 @@ TIMEOUT = 0.05
 # What tests allow an answer to take beyond its deadline. What it really takes is measured.
 GRACE = 0.1
 BURST, RATE = 50, 100
+MUCH = 500_000
 BOTH = {"static": "fallback", "open": "open", "closed": "closed"}
 HOT = [Ask(f"by-{mode}", f"hot-{number}") for mode in BOTH for number in range(4)]
 COLD = [Ask(f"by-{mode}", f"cold-{number}") for mode in BOTH for number in range(4)]
@@ -56,11 +57,11 @@ def policy(store, *, rules="", redis="", more=""):
         text += f"redis: {{ {redis} }}\n"
     text += more + "rules:\n"
     for mode in BOTH:
-        text += (f"  - {{ name: by-{mode}, key: user, limit: {RATE}/s burst {BURST}, "
-                 f"on_store_failure: {mode} }}\n")
+        text += (f"  - {{ name: by-{mode}, match: {{ user: present }}, key: user, "
+                 f"limit: {RATE}/s burst {BURST}, on_store_failure: {mode} }}\n")
     # Brings back next to nothing while a test runs, so that what was charged can be counted.
-    text += ("  - { name: counted, key: user, limit: 1/h burst 1000000, "
-             "on_store_failure: closed }\n")
+    text += (f"  - {{ name: counted, match: {{ user: present }}, key: user, "
+             f"limit: 1/min burst {MUCH}, on_store_failure: closed }}\n")
     return text + rules
 
 

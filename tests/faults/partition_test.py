@@ -10,10 +10,9 @@ import random
 import subprocess
 import unittest
 
-import daemon
 import fault_case
 import redis_servers
-from fault_case import BURST, RATE, FaultCase, judge
+from fault_case import BURST, FaultCase, RATE, daemon, judge
 
 
 def ip(*words):
@@ -89,7 +88,8 @@ class Partition(FaultCase):
 
     def pull_and_plug(self, service, *, seconds, after=2.5, heals=None):
         return self.break_and_heal(service, self.cable.pull, heals or self.cable.plug,
-                                   seconds=seconds, after=after, before=self.cable.within)
+                                   seconds=seconds, after=after,
+                                   before=(*self.cable.within, *fault_case.at_once()))
 
     def test_row_18_half_open(self):
         server = self.enterContext(redis_servers.Server(host=self.cable.our_address,

@@ -173,7 +173,7 @@ class Server:
             raise AssertionError(f"{self.version} ended with {self.process.returncode}")
         with self.connect() as client:
             reply = str(client.call("PING"))
-            return reply == "PONG" or reply.startswith(("LOADING", "NOAUTH", "NOPERM", "MASTERDOWN"))
+            return reply == "PONG" or reply.startswith(("LOADING", "NOAUTH", "NOPERM"))
 
     @property
     def address(self):

@@ -172,8 +172,8 @@ class Every(FaultCase):
         self.assertFalse([one for one in answers if one.source != "store" or not one.allowed][:1])
         for ask in asks:
             admitted = sum(one.ask.cost for one in answers if one.ask == ask)
-            # A whole hour brings back one.
-            self.assertAlmostEqual(1_000_000 - self.remaining(service, "counted", ask.key),
+            # A minute brings back one.
+            self.assertAlmostEqual(fault_case.MUCH - self.remaining(service, "counted", ask.key),
                                    admitted, delta=1)
         self.assertEqual(self.metric(service, "weir_decisions_total", rule="counted",
                                      outcome="allowed"), len(answers))

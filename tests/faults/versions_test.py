@@ -40,11 +40,16 @@ class Versions(FaultCase):
 
 class Foreign(FaultCase):
     RULES = """\
-  - { name: fixed, key: user, limit: 50/min, algorithm: fixed_window }
-  - { name: sliding, key: user, limit: 50/min, algorithm: sliding_window }
-  - { name: strict, key: user, limit: 50/min, algorithm: sliding_window, strict: true }
-  - { name: log, key: user, limit: 50/min, algorithm: sliding_log }
-  - { name: jobs, key: user, limit: 50 concurrent lease 30s }
+  - { name: fixed, match: { user: present }, key: user, limit: 50/min, algorithm: fixed_window }
+  - { name: sliding, match: { user: present }, key: user, limit: 50/min, algorithm: sliding_window }
+  - name: strict
+    match: { user: present }
+    key: user
+    limit: 50/min
+    algorithm: sliding_window
+    strict: true
+  - { name: log, match: { user: present }, key: user, limit: 50/min, algorithm: sliding_log }
+  - { name: jobs, match: { user: present }, key: user, limit: 50 concurrent lease 30s }
 """
     NAMES = ("by-closed", "fixed", "sliding", "strict", "log", "jobs")
 

@@ -228,7 +228,10 @@ void Node::OnErrorReply(Connection& connection, std::unique_ptr<Call> call, std:
   }
   end.error = {ErrorCode::kOverloaded, name() + ": " + std::string(Readable(text))};
   if (end.fault == StoreFault::kCredentials) {
-    registry_.Tell(name(), "rights", "missing rights: " + std::string(Readable(text)));
+    // Of what a script may not do the server does not say what it was.
+    registry_.Tell(name(), "rights",
+                   "missing rights: " + std::string(Readable(text)) + "; enough would be " +
+                       std::string(kLeastRights));
   }
   const bool elsewhere = end.reply.remedy == Remedy::kGoThere ||
                          end.reply.remedy == Remedy::kAskThere ||

@@ -1,10 +1,4 @@
 // What people should know about a server that holds limits, from what it says about itself.
-//
-// The least rights that are enough, in the terms of ACL SETUSER:
-//   ~weir1:* +evalsha +eval +time +get +set +getrange +setrange +del +pexpire +pttl +zadd
-//   +zrem +zcard +zscore +zrange +zrangebyscore +zremrangebyscore +zremrangebyrank
-// with +info, so that the checks here can be made, +client|setname, so that CLIENT LIST has a name,
-// and +cluster|slots +asking in a cluster.
 #pragma once
 
 #include <string>
@@ -12,6 +6,13 @@
 #include <vector>
 
 namespace weir::redis {
+
+// What a user must be allowed on servers that hold limits, in the terms of ACL SETUSER. With +info
+// the checks here can be made, and with +client|setname CLIENT LIST has a name; a cluster needs
+// +cluster|slots and +asking besides.
+inline constexpr std::string_view kLeastRights =
+    "~weir1:* +evalsha +eval +time +mget +set +del +getrange +setrange +strlen +pexpire +zadd "
+    "+zremrangebyscore +zcard";
 
 struct ServerFacts {
   std::string version{};  // Empty: not known.
