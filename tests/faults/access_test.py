@@ -139,13 +139,12 @@ class Encrypted(FaultCase):
         return f"ca: {self.certificates.path('ca.pem')}"
 
     def test_tls_under_load_and_a_restart(self):
-        server = self.enterContext(redis_servers.Server(tls=self.certificates,
-                                                        before=fault_case.at_once()))
+        server = self.enterContext(redis_servers.Server(tls=self.certificates))
         service = self.weir(server.url, environment={
             "SSL_CERT_FILE": self.certificates.path("ca.pem")})
         self.wait_for_store(service)
         run = self.break_and_heal(service, server.kill, server.start)
-        self.assert_outage(4, "Redis with TLS killed, restarted empty", run, slack=BURST)
+        self.assert_outage(4, "Redis with TLS killed, restarted empty", run, slack=fault_case.OUTAGE)
 
     def test_row_22_a_certificate_that_has_expired(self):
         server = self.enterContext(redis_servers.Server(tls=self.certificates,

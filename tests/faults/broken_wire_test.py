@@ -15,7 +15,7 @@ from fault_case import BURST, LONG, Ask, FaultCase
 
 class BrokenWire(FaultCase):
     def setUp(self):
-        self.server = self.enterContext(redis_servers.Server(before=fault_case.at_once()))
+        self.server = self.enterContext(redis_servers.Server())
         self.proxy = self.enterContext(ChaosProxy(self.server.port, before=fault_case.at_once()))
         self.service = self.weir(self.proxy.url)
         self.wait_for_store(self.service)
@@ -133,7 +133,7 @@ class BrokenWire(FaultCase):
         self.assert_in_time(run.answers)
         self.assert_bounded(run)
         # Each time it comes back may be one burst.
-        self.assert_promise(run.answers, slack=BURST * 2.5 * seconds)
+        self.assert_promise(run.answers, slack=fault_case.OUTAGE * 2.5 * seconds)
         self.assertLessEqual(len(openings), 2 * seconds)
         self.report(25, "flapping every 200 ms", run, opened=False,
                     normal=self.assert_healed(run))

@@ -74,7 +74,8 @@ class Clocks(FaultCase):
             with self.subTest(seconds):
                 shift = Shift(self.folder)
                 server = self.enterContext(redis_servers.Server(environment=shift.environment))
-                service = self.weir(server.url)
+                # State further ahead than a wait could account for is taken for damage.
+                service = self.weir(server.url, more="max_wait: 100ms\n")
                 self.wait_for_store(service)
                 run = self.break_and_heal(service, lambda s=seconds, c=shift: c.set(s),
                                           lambda: None, seconds=2)

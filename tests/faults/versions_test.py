@@ -16,8 +16,7 @@ class Versions(FaultCase):
             with self.subTest(version):
                 if version not in redis_servers.available_versions():
                     self.skipTest(f"{version} is not there")
-                server = self.enterContext(redis_servers.Server(version=version,
-                                                                before=fault_case.at_once()))
+                server = self.enterContext(redis_servers.Server(version=version))
                 service = self.weir(server.url)
                 self.wait_for_store(service)
                 run = self.break_and_heal(service, server.kill, server.start)

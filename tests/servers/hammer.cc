@@ -221,7 +221,12 @@ int Main(int count, char** words) {
   if (what == "groups") return HammerGroups(servers, requests, words[4]);
   const auto spec = PlannedLimit(what);
   if (!spec) return 2;
-  const auto limit = Limit::Make(*spec)->ForSharedStore();
+  const auto made = Limit::Make(*spec);
+  const auto limit = made ? made->ForSharedStore() : made;
+  if (!limit) {
+    std::fprintf(stderr, "%s\n", limit.error().message.c_str());
+    return 1;
+  }
   return HammerOneLimit(servers, *limit, std::atoi(words[2]), requests, words[4]);
 }
 

@@ -50,6 +50,7 @@ inline std::optional<LimitSpec> PlannedLimit(std::string_view name) {
   } else if (name == "concurrency") {
     spec.algorithm = Algorithm::kConcurrency;
     spec.count = 20;
+    spec.period = Duration(0);
     spec.lease = milliseconds(500);
   } else {
     return std::nullopt;

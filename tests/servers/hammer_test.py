@@ -49,7 +49,7 @@ class Hammered(unittest.TestCase):
     def every_limit(self, servers, layout="servers"):
         for what in LIMITS:
             with self.subTest(what):
-                self.judge(what, self.hammer(what, self.environment(servers, layout), 600))
+                self.judge(what, self.hammer(what, self.environment(servers, layout), 2000))
 
     def test_one_server(self):
         with redis_servers.Server() as server:
@@ -66,7 +66,7 @@ class Hammered(unittest.TestCase):
     def groups(self, servers, layout="servers"):
         """What is left of the ample limit must be what the groups that passed left of it."""
         environment = self.environment(servers, layout)
-        paths = self.hammer("groups", environment, 1600)
+        paths = self.hammer("groups", environment, 8000)
         events = [event for path in paths for event in EVENT.iter_unpack(path.read_bytes())]
         self.assertFalse([event for event in events if event[7]], "some requests failed")
         passed = sorted(event[0] for event in events if event[5])

@@ -58,7 +58,7 @@ ServersClock::ServersClock() {
   if (file < 0) return;
   void* const page =
       mmap(nullptr, sizeof(std::int64_t), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  if (page != MAP_FAILED) ahead_ = static_cast<std::int64_t*>(page);
+  if (page != MAP_FAILED) ahead_ = static_cast<std::atomic<std::int64_t>*>(page);
   close(file);
 }
 
@@ -66,11 +66,24 @@ ServersClock::~ServersClock() {
   if (ahead_ != nullptr) munmap(ahead_, sizeof(std::int64_t));
 }
 
+Now ServersClock::Read() const noexcept {
+  Now now = SystemClock::Shared().Read();
+  now.wall += ahead();
+  return now;
+}
+
+void ServersClock::WaitUntil(std::unique_lock<std::mutex>& lock, std::condition_variable& wake,
+                             SteadyTime deadline) {
+  SystemClock::Shared().WaitUntil(lock, wake, deadline);
+}
+
 void ServersClock::Advance(Duration step) {
   if (ahead_ != nullptr) *ahead_ += step.count();
 }
 
-Duration ServersClock::ahead() const { return Duration(ahead_ == nullptr ? 0 : *ahead_); }
+Duration ServersClock::ahead() const noexcept {
+  return Duration(ahead_ == nullptr ? 0 : ahead_->load());
+}
 
 StoreOnServers::StoreOnServers(const redis::Settings& settings)
     : settings_(settings),
@@ -95,13 +108,9 @@ void StoreOnServers::Post(Work work) {
   loop_.Post([this, work = std::move(work)] { work(*store_, loop_); });
 }
 
-void StoreOnServers::Decide(std::span<Group> groups, Duration ahead) {
+void StoreOnServers::Decide(std::span<Group> groups) {
   Counted counted(groups.size());
-  Post([&](Store& store, Loop& loop) {
-    Now now = loop.now();
-    now.wall += ahead;
-    store.Submit(groups, now, counted);
-  });
+  Post([&](Store& store, Loop& loop) { store.Submit(groups, loop.now(), counted); });
   counted.Wait();
 }
 

@@ -6,9 +6,12 @@
 //   WEIR_TEST_CLOCK    a file of 8 bytes, by as many nanoseconds the servers' clocks are ahead
 #pragma once
 
+#include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <semaphore>
 #include <span>
@@ -27,20 +30,25 @@ namespace weir::on_servers {
 // Nothing if the environment names no servers.
 std::optional<redis::Settings> SettingsFromEnvironment();
 
-// Moves the clocks of all servers, forward only: what has expired stays so.
-class ServersClock {
+// The wall clock of all servers, and of the process that asks them. Moves forward only: what has
+// expired stays so.
+class ServersClock final : public Clock {
  public:
   ServersClock();
   ServersClock(const ServersClock&) = delete;
   ServersClock& operator=(const ServersClock&) = delete;
-  ~ServersClock();
+  ~ServersClock() override;
+
+  Now Read() const noexcept override;
+  void WaitUntil(std::unique_lock<std::mutex>& lock, std::condition_variable& wake,
+                 SteadyTime deadline) override;
 
   bool can_move() const { return ahead_ != nullptr; }
   void Advance(Duration step);
-  Duration ahead() const;
+  Duration ahead() const noexcept;
 
  private:
-  std::int64_t* ahead_ = nullptr;
+  std::atomic<std::int64_t>* ahead_ = nullptr;
 };
 
 // The store and the thread of its loop.
@@ -52,8 +60,8 @@ class StoreOnServers {
   ~StoreOnServers();
 
   std::uint64_t Hash(std::string_view key) const { return hasher_(key); }
-  // As of the machine's time and so much more. Waits for all of them.
-  void Decide(std::span<Group> groups, Duration ahead = Duration(0));
+  // Waits for all of them.
+  void Decide(std::span<Group> groups);
   // Waits until it was connected once. False if that took too long.
   bool AwaitConnection();
 
@@ -61,8 +69,10 @@ class StoreOnServers {
   using Work = std::function<void(Store&, Loop&)>;
   void Post(Work work);
 
+  ServersClock& clock() { return clock_; }
+
  private:
-  SystemClock clock_;
+  ServersClock clock_;
   KeyHasher hasher_{HashKind::kXxh3, 1};
   redis::Settings settings_;
   redis::Commons commons_;
