@@ -2,18 +2,25 @@
 // is told what the same step would tell it anywhere else.
 #include <algorithm>
 #include <charconv>
+#include <optional>
 
 #include "store/redis/script_call.h"
 
 namespace weir::redis {
 namespace {
 
-constexpr std::size_t kGroupsInMask = 48;
+constexpr std::size_t kGroupsInMask = 46;
+constexpr std::int64_t kLatest = 8'000'000'000'000'000;  // As long as nanoseconds can be counted.
 
-std::optional<std::int64_t> NumberIn(std::string_view text) noexcept {
+// The number at the beginning of a text, and the blank behind it, which are taken off.
+std::optional<std::int64_t> TakeNumberFrom(std::string_view& text) noexcept {
   std::int64_t number = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (read.ec != std::errc() || read.ptr != text.data() + text.size()) return std::nullopt;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, number);
+  if (read.ec != std::errc() || read.ptr == end || *read.ptr != ' ' || number < 0) {
+    return std::nullopt;
+  }
+  text.remove_prefix(static_cast<std::size_t>(read.ptr - text.data()) + 1);
   return number;
 }
 
@@ -33,73 +40,111 @@ Decision DescribeUncounted(const Charge& charge) noexcept {
   return decision;
 }
 
-bool ScriptCall::TakeHeader(const resp::ReplyItem& item) noexcept {
-  if (item.kind != resp::ReplyItem::Kind::kArray) return false;
+void ScriptCall::SizeMasks() noexcept {
   std::size_t decided = 0;
   for (const Work& work : works_) {
     if (work.stage == Stage::kDecide || work.stage == Stage::kSettle) ++decided;
   }
   masks_.assign(decided / kGroupsInMask + 1, 0);
-  const std::size_t least = plain_ + 2 + masks_.size() + 1 + logs_;
-  if (item.count < least) return false;
-  not_ours_ = item.count - least;
+}
+
+bool ScriptCall::TakeHeader(const resp::ReplyItem& item) noexcept {
+  if (item.kind == resp::ReplyItem::Kind::kBulk) return TakeText(item.text);
+  if (item.kind != resp::ReplyItem::Kind::kArray) return false;
+  SizeMasks();
+  const std::size_t least = 1 + masks_.size() + plain_ + logs_;
+  if (item.count < least || item.count > least + 1 + keys_.size()) return false;
   items_ = item.count;
   taken_ = 0;
   next_sight_ = 0;
-  return not_ours_ <= keys_.size();
+  return true;
 }
 
-bool ScriptCall::TakeTail(std::size_t index, const resp::ReplyItem& item) noexcept {
-  using Kind = resp::ReplyItem::Kind;
-  if (index < 2) {
-    const auto number = item.kind == Kind::kBulk ? NumberIn(item.text) : std::nullopt;
-    if (!number || *number < 0 || *number > INT64_C(8'000'000'000)) return false;
-    if (index == 0) {
-      seconds_ = *number;
-      return true;
-    }
-    if (*number >= 1'000'000) return false;
-    moment_.wall = WallTime(std::chrono::seconds(seconds_) + std::chrono::microseconds(*number));
-    moment_.now = std::max<std::int64_t>(0, (moment_.wall - kEpoch).count());
+bool ScriptCall::TakeNumber(std::size_t index, const resp::ReplyItem& item) noexcept {
+  if (item.kind != resp::ReplyItem::Kind::kInteger || item.integer < 0) return false;
+  if (index > 0) {
+    masks_[index - 1] = item.integer;
     return true;
   }
-  index -= 2;
-  if (index >= masks_.size() + 1 + not_ours_) {
-    if (item.kind != Kind::kBulk) return false;
-    while (KindOf(*entries_[next_sight_].limit) != StateKind::kLog) ++next_sight_;
-    return entries_[next_sight_++].sight.Read(item.text);
+  if (item.integer > kLatest) return false;
+  SetMoment(item.integer);
+  return true;
+}
+
+void ScriptCall::SetMoment(std::int64_t microseconds) noexcept {
+  moment_.wall = WallTime(std::chrono::microseconds(microseconds));
+  moment_.now = std::max<std::int64_t>(0, (moment_.wall - kEpoch).count());
+}
+
+// All that there is to say of short buckets, in one text.
+bool ScriptCall::TakeText(std::string_view text) noexcept {
+  if (!is_short_) return false;
+  const auto seconds = TakeNumberFrom(text);
+  const auto microseconds = TakeNumberFrom(text);
+  constexpr std::int64_t kMillion = 1'000'000;
+  if (!seconds || !microseconds || *seconds >= kLatest / kMillion || *microseconds >= kMillion) {
+    return false;
   }
-  if (item.kind != Kind::kInteger || item.integer < 0) return false;
-  if (index < masks_.size()) {
-    masks_[index] = item.integer;
-  } else if (index == masks_.size()) {
-    corrupt_ += static_cast<std::size_t>(item.integer);
-  } else {
-    const auto place = static_cast<std::size_t>(item.integer);
-    if (place < 1 || place > order_.size()) return false;
-    keys_[order_[place - 1]].state.Clear();
+  SetMoment(*seconds * kMillion + *microseconds);
+  SizeMasks();
+  for (std::int64_t& mask : masks_) {
+    const auto number = TakeNumberFrom(text);
+    if (!number) return false;
+    mask = *number;
   }
+  for (std::size_t i = 0; i < plain_; ++i) {
+    const bool is_last = i + 1 == plain_;
+    const std::size_t size = is_last ? text.size() : text.find(' ');
+    if (size == std::string_view::npos) return false;
+    keys_[order_[i]].state.Read(StateKind::kBucket, text.substr(0, size));
+    text.remove_prefix(is_last ? size : size + 1);
+  }
+  Finish();
+  return true;
+}
+
+bool ScriptCall::TakeState(Key& key, const resp::ReplyItem& item) noexcept {
+  using Kind = resp::ReplyItem::Kind;
+  if (item.kind != Kind::kBulk && item.kind != Kind::kNull) return false;
+  key.found = item.kind == Kind::kBulk;
+  key.state.Clear();
+  key.record.clear();
+  if (key.found && key.use == KeyUse::kRecordToRead) key.record = item.text;
+  if (key.found && key.use == KeyUse::kPlain) key.state.Read(key.kind, item.text);
+  return true;
+}
+
+bool ScriptCall::TakeSight(const resp::ReplyItem& item) noexcept {
+  if (item.kind != resp::ReplyItem::Kind::kBulk) return false;
+  while (KindOf(*entries_[next_sight_].limit) != StateKind::kLog) ++next_sight_;
+  return entries_[next_sight_++].sight.Read(item.text);
+}
+
+bool ScriptCall::TakeCorrupt(std::size_t index, const resp::ReplyItem& item) noexcept {
+  if (item.kind != resp::ReplyItem::Kind::kInteger || item.integer < 0) return false;
+  const auto number = static_cast<std::size_t>(item.integer);
+  if (index == 0) {
+    corrupt_ += number;
+    return true;
+  }
+  if (number < 1 || number > order_.size()) return false;
+  keys_[order_[number - 1]].state.Clear();
   return true;
 }
 
 bool ScriptCall::Take(const resp::ReplyItem& item) noexcept {
-  using Kind = resp::ReplyItem::Kind;
   if (item.depth == 0) return TakeHeader(item);
   if (item.depth != 1 || taken_ >= items_) return false;
+  const std::size_t states = 1 + masks_.size();
+  const std::size_t sights = states + plain_;
+  const std::size_t rest = sights + logs_;
   const std::size_t index = taken_++;
-  if (index < plain_) {
-    Key& key = keys_[order_[index]];
-    if (item.kind != Kind::kBulk && item.kind != Kind::kNull) return false;
-    key.found = item.kind == Kind::kBulk;
-    key.state.Clear();
-    key.record.clear();
-    if (key.found && key.use == KeyUse::kRecordToRead) key.record = item.text;
-    if (key.found && key.use == KeyUse::kPlain) key.state.Read(key.kind, item.text);
-    return true;
-  }
-  if (!TakeTail(index - plain_, item)) return false;
-  if (taken_ == items_) Finish();
-  return true;
+  const bool good = index < states   ? TakeNumber(index, item)
+                    : index < sights ? TakeState(keys_[order_[index - states]], item)
+                    : index < rest   ? TakeSight(item)
+                                     : TakeCorrupt(index - rest, item);
+  if (good && taken_ == items_) Finish();
+  return good;
 }
 
 void ScriptCall::Finish() {

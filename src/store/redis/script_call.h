@@ -157,7 +157,13 @@ class ScriptCall {
   void SetPlaces() const;
 
   bool TakeHeader(const resp::ReplyItem& item) noexcept;
-  bool TakeTail(std::size_t index, const resp::ReplyItem& item) noexcept;
+  bool TakeText(std::string_view text) noexcept;
+  void SizeMasks() noexcept;
+  void SetMoment(std::int64_t microseconds) noexcept;
+  bool TakeNumber(std::size_t index, const resp::ReplyItem& item) noexcept;
+  static bool TakeState(Key& key, const resp::ReplyItem& item) noexcept;
+  bool TakeSight(const resp::ReplyItem& item) noexcept;
+  bool TakeCorrupt(std::size_t index, const resp::ReplyItem& item) noexcept;
   void Finish();
   void Replay(Work& work);
   void ReplayEntry(Entry& entry, bool passed);
@@ -181,6 +187,7 @@ class ScriptCall {
   // What is being sent.
   mutable std::vector<double> numbers_;
   mutable std::vector<std::uint16_t> integers_;
+  mutable bool is_short_ = false;           // Buckets only, whose levels fit into one number.
   mutable std::vector<std::size_t> order_;  // Of keys_, as they are sent.
   mutable std::size_t plain_ = 0;
   mutable std::size_t logs_ = 0;
@@ -188,8 +195,6 @@ class ScriptCall {
   // What has been answered.
   std::size_t items_ = 0;
   std::size_t taken_ = 0;
-  std::size_t not_ours_ = 0;
-  std::int64_t seconds_ = 0;
   std::vector<std::int64_t> masks_;
   Moment moment_;
   std::size_t corrupt_ = 0;

@@ -14,7 +14,7 @@ namespace {
 using resp::ReplyItem;
 
 constexpr WallTime kNow{std::chrono::sys_days(std::chrono::year(2026) / 3 / 1)};
-constexpr std::string_view kSeconds = "1772323200";
+constexpr std::int64_t kMicroseconds = 1'772'323'200'000'000;
 
 Limit Shared(std::string_view text, LimitSpec defaults = {}) {
   return *Limit::Parse(text, std::move(defaults))->ForSharedStore();
@@ -49,6 +49,8 @@ class OneCall : public testing::Test {
   std::array<Decision, 1> decisions_;
   std::array<Receipt, 1> receipts_{};
   Group group_{.charges = {&charge_, 1}, .decisions = decisions_, .receipts = receipts_};
+  // Half a unit is left.
+  const std::string nearly_empty_ = std::to_string((kNow - kEpoch).count() + 9'500'000'000);
   ScriptCall call_;
   std::string sent_;
 };
@@ -60,7 +62,7 @@ TEST_F(OneCall, SendsTheDigestAndDeclaresEveryKey) {
 }
 
 TEST_F(OneCall, IsToldAFreshKey) {
-  ASSERT_TRUE(Take({{}, Bulk(kSeconds), Bulk("5"), Number(1), Number(0)}));
+  ASSERT_TRUE(Take({Number(kMicroseconds + 5), Number(1), {}}));
   EXPECT_FALSE(call_.WantsAnotherRound());
   EXPECT_TRUE(group_.decision.allowed);
   EXPECT_EQ(group_.decision.source, Source::kStore);
@@ -71,28 +73,41 @@ TEST_F(OneCall, IsToldAFreshKey) {
   EXPECT_EQ(receipts_[0].charged, 2);
 }
 
+TEST_F(OneCall, IsToldAllInOneText) {
+  ASSERT_TRUE(call_.Take(Bulk("1772323200 5 1 ")));
+  EXPECT_TRUE(group_.decision.allowed);
+  EXPECT_EQ(group_.decision.remaining, 8);
+  EXPECT_EQ(group_.decided_at, kNow + std::chrono::microseconds(5));
+}
+
+TEST_F(OneCall, RefusesTextsThatMakeNoSense) {
+  for (const std::string_view text :
+       {"", "1", "1772323200", "1772323200 5", "1772323200 5 1", "x 5 1 ", "1772323200 x 1 ",
+        "1772323200 1000000 1 ", "-1 5 1 ", "9999999999999999 5 1 ", "1772323200 5 -1 "}) {
+    EXPECT_FALSE(call_.Take(Bulk(text))) << text;
+  }
+}
+
 TEST_F(OneCall, IsToldADenial) {
-  const std::string full = std::to_string((kNow - kEpoch).count() + 9'500'000'000);
-  ASSERT_TRUE(Take({Bulk(full), Bulk(kSeconds), Bulk("0"), Number(0), Number(0)}));
+  ASSERT_TRUE(Take({Number(kMicroseconds), Number(0), Bulk(nearly_empty_)}));
   EXPECT_FALSE(group_.decision.allowed);
   EXPECT_EQ(group_.decision.reason, Reason::kLimited);
   EXPECT_EQ(group_.decision.retry_after, std::chrono::milliseconds(1500));
 }
 
 TEST_F(OneCall, TakesTheWordOfTheScript) {
-  const std::string full = std::to_string((kNow - kEpoch).count() + 9'500'000'000);
-  ASSERT_TRUE(Take({Bulk(full), Bulk(kSeconds), Bulk("0"), Number(1), Number(0)}));
+  ASSERT_TRUE(Take({Number(kMicroseconds), Number(1), Bulk(nearly_empty_)}));
   EXPECT_TRUE(group_.decision.allowed);
 }
 
 TEST_F(OneCall, TakesTheWordOfTheScriptForADenialToo) {
-  ASSERT_TRUE(Take({{}, Bulk(kSeconds), Bulk("0"), Number(0), Number(0)}));
+  ASSERT_TRUE(Take({Number(kMicroseconds), Number(0), {}}));
   EXPECT_FALSE(group_.decision.allowed);
   EXPECT_EQ(group_.decision.reason, Reason::kLimited);
 }
 
 TEST_F(OneCall, CountsWhatWasNotOurs) {
-  ASSERT_TRUE(Take({Bulk("abc"), Bulk(kSeconds), Bulk("5"), Number(1), Number(1), Number(1)}));
+  ASSERT_TRUE(Take({Number(kMicroseconds), Number(1), Bulk("abc"), Number(1), Number(1)}));
   EXPECT_EQ(call_.corrupt(), 1U);
   EXPECT_EQ(group_.decision.remaining, 8);
 }
@@ -100,13 +115,13 @@ TEST_F(OneCall, CountsWhatWasNotOurs) {
 TEST_F(OneCall, RefusesAnswersThatMakeNoSense) {
   EXPECT_FALSE(call_.Take(Number(1)));
   EXPECT_FALSE(Take({}));
-  EXPECT_FALSE(Take({{}, Bulk(kSeconds), Bulk("5"), Number(1)}));
-  EXPECT_FALSE(Take({{}, Bulk("yesterday"), Bulk("5"), Number(1), Number(0)}));
-  EXPECT_FALSE(Take({{}, Bulk(kSeconds), Bulk("1000000"), Number(1), Number(0)}));
-  EXPECT_FALSE(Take({{}, Bulk(kSeconds), Bulk("-5"), Number(1), Number(0)}));
-  EXPECT_FALSE(Take({{}, Bulk(kSeconds), Bulk("5"), Bulk("1"), Number(0)}));
-  EXPECT_FALSE(Take({Number(7), Bulk(kSeconds), Bulk("5"), Number(1), Number(0)}));
-  EXPECT_FALSE(Take({{}, Bulk(kSeconds), Bulk("5"), Number(1), Number(0), Number(9)}));
+  EXPECT_FALSE(Take({Number(kMicroseconds), Number(1)}));
+  EXPECT_FALSE(Take({Bulk("yesterday"), Number(1), {}}));
+  EXPECT_FALSE(Take({Number(-5), Number(1), {}}));
+  EXPECT_FALSE(Take({Number(INT64_MAX), Number(1), {}}));
+  EXPECT_FALSE(Take({Number(kMicroseconds), Bulk("1"), {}}));
+  EXPECT_FALSE(Take({Number(kMicroseconds), Number(1), Number(7)}));
+  EXPECT_FALSE(Take({Number(kMicroseconds), Number(1), {}, Number(1), Number(9)}));
   EXPECT_FALSE(Take(std::vector<ReplyItem>(100)));
   call_.Fail({.code = ErrorCode::kInternal, .message = "no sense"});
   EXPECT_TRUE(group_.error);
