@@ -303,6 +303,7 @@ TEST(Engine, IsNotMadeWithoutTheSecretsOfItsStore) {
   ASSERT_FALSE(engine);
   EXPECT_EQ(engine.error().code, ErrorCode::kInvalidArgument);
   EXPECT_TRUE(engine.error().message.starts_with("store: redis://127.0.0.1:6379: "));
+  EXPECT_FALSE(Engine::Make(PolicyOf(PolicySpec()), {.max_reservations = std::size_t{1} << 30}));
 }
 
 TEST(Engine, FindsWhoIsAskingAsThePolicyInForceSays) {
