@@ -293,7 +293,8 @@ class Cluster(Group):
     def __init__(self, masters=3, replicas=1, *, node_timeout_ms=1000, settings=None, **options):
         super().__init__()
         settings = {"cluster-enabled": "yes", "cluster-node-timeout": node_timeout_ms,
-                    "repl-diskless-sync-delay": 0, **(settings or {})}
+                    "cluster-require-full-coverage": "no", "repl-diskless-sync-delay": 0,
+                    **(settings or {})}
         try:
             for _ in range(masters * (1 + replicas)):
                 self.add(settings=settings, **options)

@@ -8,9 +8,9 @@
 namespace weir::redis {
 
 // What a user must be allowed on servers that hold limits, in the terms of ACL SETUSER. With +info
-// the checks here can be made, and with +client|setname CLIENT LIST has a name; a cluster needs
-// +cluster|slots and +asking besides, and a database other than the first +select. Servers before
-// 7.0 have no rights for parts of a command: there +client and +cluster.
+// the checks here can be made, and with +client|setname CLIENT LIST has a name; a database other
+// than the first needs +select, and a cluster +cluster|slots and +asking. Servers before 7.0 have
+// no rights for parts of a command: there +client and +cluster.
 inline constexpr std::string_view kLeastRights =
     "~weir1:* +evalsha +eval +time +mget +set +del +getrange +setrange +strlen +pexpire +zadd "
     "+zremrangebyscore +zcard";
