@@ -143,7 +143,7 @@ TEST_F(RedisServerTest, RedirectsToTheNodeThatHasTheSlot) {
 
   cluster.SetDown(true);
   EXPECT_TRUE(Ask(other, "GET b").starts_with("-CLUSTERDOWN"));
-  EXPECT_TRUE(Ask("CLUSTER SLOTS").starts_with("*3\r\n*3\r\n:0\r\n:3299\r\n*3\r\n$8\r\n10.0.0.1"));
+  EXPECT_TRUE(Ask("CLUSTER SLOTS").starts_with("*4\r\n*3\r\n:0\r\n:3299\r\n*3\r\n$8\r\n10.0.0.1"));
 }
 
 TEST_F(RedisServerTest, ForgetsSomeKeys) {
