@@ -1,9 +1,9 @@
 #include "store/redis/cluster_slots.h"
 
-#include <gtest/gtest.h>
-
 #include <optional>
 #include <string>
+
+#include <gtest/gtest.h>
 
 namespace weir::redis {
 namespace {

@@ -18,9 +18,13 @@ const Error& Closing() {
   return kError;
 }
 
-void FailGroup(Group& group, const Error& error, Completion& completion) noexcept {
-  group.error = error;
-  completion.OnDecided(group);
+void FailGroup(const ScriptCommand::Item& item, const Error& error) noexcept {
+  item.group.error = error;
+  item.completion.OnDecided(item.group);
+}
+
+bool Settles(const Group& group) noexcept {
+  return group.action == Action::kCommit || group.action == Action::kCancel;
 }
 
 }  // namespace
@@ -39,11 +43,19 @@ void Dispatcher::Close() noexcept {
   for (Parked& parked : std::exchange(parked_, {})) Fail(std::move(parked.command), Closing());
 }
 
-std::unique_ptr<ScriptCommand> Dispatcher::TakeCommand() {
-  if (spare_.empty())
-    return std::make_unique<ScriptCommand>(static_cast<ScriptCommand::Owner&>(*this));
-  std::unique_ptr<ScriptCommand> command = std::move(spare_.back());
-  spare_.pop_back();
+std::unique_ptr<ScriptCommand> Dispatcher::Begin(const ScriptCommand::Item& item,
+                                                 std::uint16_t slot, SteadyTime deadline) {
+  std::unique_ptr<ScriptCommand> command;
+  if (spare_.empty()) {
+    command = std::make_unique<ScriptCommand>(static_cast<ScriptCommand::Owner&>(*this));
+  } else {
+    command = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  command->Add(item, loop_.now().wall);
+  command->slot = slot;
+  command->deadline = deadline;
+  command->settles = Settles(item.group);
   return command;
 }
 
@@ -53,50 +65,42 @@ void Dispatcher::Recycle(std::unique_ptr<ScriptCommand> command) {
   spare_.push_back(std::move(command));
 }
 
-void Dispatcher::Submit(Group& group, std::uint16_t slot, SteadyTime deadline,
-                        Completion& completion) noexcept {
-  if (is_closed_) return FailGroup(group, Closing(), completion);
-  Node* const node = topology_->Find(slot);
-  if (node != nullptr) {
+void Dispatcher::Submit(const ScriptCommand::Item& item, std::uint16_t slot,
+                        SteadyTime deadline) noexcept {
+  if (is_closed_) return FailGroup(item, Closing());
+  if (Node* const node = topology_->Find(slot)) {
     if (const std::optional<Obstacle> obstacle = node->WhyNot()) {
       node->CountFault(obstacle->fault, 1);
-      return FailGroup(group, obstacle->error, completion);
+      return FailGroup(item, obstacle->error);
     }
-    return Gather(group, *node, slot, deadline, completion);
+    return Gather(item, *node, slot, deadline);
   }
   if (const std::optional<Obstacle> obstacle = topology_->WhyUnknown()) {
-    return FailGroup(group, obstacle->error, completion);
+    return FailGroup(item, obstacle->error);
   }
   if (parked_.size() >= static_cast<std::size_t>(settings_.max_in_flight)) {
-    const Error error{ErrorCode::kOverloaded, "too many calls wait until the servers are known"};
-    return FailGroup(group, error, completion);
+    return FailGroup(item, {ErrorCode::kOverloaded, "too many wait until the servers are known"});
   }
-  std::unique_ptr<ScriptCommand> command = TakeCommand();
-  command->Add(group, completion);
-  command->slot = slot;
-  command->deadline = deadline;
-  Park(std::move(command), Duration(0));
+  Park(Begin(item, slot, deadline), Duration(0));
 }
 
-void Dispatcher::Gather(Group& group, Node& node, std::uint16_t slot, SteadyTime deadline,
-                        Completion& completion) {
+void Dispatcher::Gather(const ScriptCommand::Item& item, Node& node, std::uint16_t slot,
+                        SteadyTime deadline) {
   const bool one_slot = topology_->divides_slots();
   for (Open& open : open_) {
     ScriptCommand& command = *open.command;
+    // A settlement takes two rounds, for which nobody else should have to wait.
     const bool fits = open.node == &node && (!one_slot || command.slot == slot) &&
-                      command.deadline == deadline && command.groups() < kMostGroups;
-    if (fits && command.Add(group, completion)) return;
+                      command.deadline == deadline && command.groups() < kMostGroups &&
+                      command.settles == Settles(item.group);
+    if (fits && command.Add(item, loop_.now().wall)) return;
   }
   if (open_.size() >= kMostOpen) {
     Open oldest = std::move(open_.front());
     open_.erase(open_.begin());
     oldest.node->Send(std::move(oldest.command));
   }
-  std::unique_ptr<ScriptCommand> command = TakeCommand();
-  command->Add(group, completion);
-  command->slot = slot;
-  command->deadline = deadline;
-  open_.push_back({&node, std::move(command)});
+  open_.push_back({&node, Begin(item, slot, deadline)});
   loop_.AtTurnEnd(*this);
 }
 
@@ -115,6 +119,8 @@ void Dispatcher::Send(std::unique_ptr<Call> call, std::uint16_t slot) noexcept {
 
 void Dispatcher::OnEnded(std::unique_ptr<ScriptCommand> command, Node& node, CallEnd end) noexcept {
   if (end.kind == CallEnd::Kind::kAnswered) {
+    command->with_text = command->asking = false;
+    if (!is_closed_ && command->WantsAnotherRound()) return node.Send(std::move(command));
     if (command->corrupt() > 0) node.CountFault(StoreFault::kCorrupt, command->corrupt());
     command->Complete();
     return Recycle(std::move(command));

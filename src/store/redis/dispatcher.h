@@ -30,8 +30,7 @@ class Dispatcher final : private TurnEnd, private ScriptCommand::Owner {
   void SetTopology(Topology& topology) noexcept { topology_ = &topology; }
 
   // All keys of the group have this slot, or are on the server that has it.
-  void Submit(Group& group, std::uint16_t slot, SteadyTime deadline,
-              Completion& completion) noexcept;
+  void Submit(const ScriptCommand::Item& item, std::uint16_t slot, SteadyTime deadline) noexcept;
   // Another call goes the way of its slot.
   void Send(std::unique_ptr<Call> call, std::uint16_t slot) noexcept;
   // Those that wait for news of the servers may try again.
@@ -52,9 +51,10 @@ class Dispatcher final : private TurnEnd, private ScriptCommand::Owner {
   void OnTurnEnd() noexcept override;
   void OnEnded(std::unique_ptr<ScriptCommand> command, Node& node, CallEnd end) noexcept override;
 
-  void Gather(Group& group, Node& node, std::uint16_t slot, SteadyTime deadline,
-              Completion& completion);
-  std::unique_ptr<ScriptCommand> TakeCommand();
+  void Gather(const ScriptCommand::Item& item, Node& node, std::uint16_t slot, SteadyTime deadline);
+  // One that has just this.
+  std::unique_ptr<ScriptCommand> Begin(const ScriptCommand::Item& item, std::uint16_t slot,
+                                       SteadyTime deadline);
   void Recycle(std::unique_ptr<ScriptCommand> command);
   // Whether it was sent on its way again.
   bool TryElsewhere(std::unique_ptr<ScriptCommand>& command, Node& node, const CallEnd& end);

@@ -1,8 +1,8 @@
 #include "store/redis/error_reply.h"
 
-#include <gtest/gtest.h>
-
 #include <string>
+
+#include <gtest/gtest.h>
 
 namespace weir::redis {
 namespace {
@@ -45,9 +45,9 @@ TEST(ErrorReply, PointsToTheSameHostOrToNobodyKnowsWhere) {
 }
 
 TEST(ErrorReply, PointingNowhereIsNonsense) {
-  for (const char* text : {"MOVED", "MOVED 1", "MOVED x 127.0.0.1:1", "MOVED 16384 127.0.0.1:1",
-                           "MOVED 1 127.0.0.1", "MOVED 1 127.0.0.1:65536", "MOVED -1 a:1",
-                           "ASK 1 127.0.0.1:", "ASK  127.0.0.1:1"}) {
+  for (const char* text :
+       {"MOVED", "MOVED 1", "MOVED x 127.0.0.1:1", "MOVED 16384 127.0.0.1:1", "MOVED 1 127.0.0.1",
+        "MOVED 1 127.0.0.1:65536", "MOVED -1 a:1", "ASK 1 127.0.0.1:", "ASK  127.0.0.1:1"}) {
     const ErrorReply reply = ReadErrorReply(text);
     EXPECT_EQ(reply.remedy, Remedy::kNone) << text;
     EXPECT_EQ(reply.fault, StoreFault::kProtocol) << text;

@@ -1,10 +1,10 @@
 #include "store/redis/fixed_servers.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "store/redis/slots.h"
 
@@ -39,7 +39,8 @@ TEST(FixedServers, MoveOnlyTheSlotsOfTheOneThatIsTakenAway) {
   const std::vector<std::string> before = OwnersByName(names);
   const std::vector<std::string> after = OwnersByName({"a:1", "c:1", "d:1"});
   for (std::size_t slot = 0; slot < before.size(); ++slot) {
-    if (before[slot] != "b:1") EXPECT_EQ(after[slot], before[slot]);
+    if (before[slot] == "b:1") continue;
+    EXPECT_EQ(after[slot], before[slot]);
   }
 }
 

@@ -239,8 +239,9 @@ void Node::OnErrorReply(Connection& connection, std::unique_ptr<Call> call, std:
   failed->Ended(std::move(call), *this, std::move(end));
 }
 
-void Node::OnCaughtUp(Connection&) noexcept {
+void Node::OnCaughtUp(Connection& connection) noexcept {
   NoteAnswers();
+  if (LaneOf(connection).is_retiring && connection.in_flight() == 0) WakeBy(Time());
   SendQueued();
   ShowCounts();
 }

@@ -1,19 +1,18 @@
 #include "store/redis/redis_store.h"
 
-#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "store/redis/dispatcher.h"
 #include "store/redis/heartbeat.h"
 #include "store/redis/registry.h"
 #include "store/redis/script_command.h"
+#include "store/redis/settlements.h"
 #include "store/redis/slots.h"
 #include "store/redis/split_group.h"
 #include "store/redis/topology.h"
 
 namespace weir::redis {
-
-std::uint16_t SlotOfReservation(ReservationId id) noexcept;  // stand-in
 
 class Commons::State {
  public:
@@ -35,6 +34,7 @@ class RedisStore::State {
         loop_(loop),
         settings_(settings),
         dispatcher_(loop, settings),
+        settlements_(dispatcher_),
         splits_(loop, hasher, dispatcher_, [this](const Charge& charge) { return Locate(charge); }),
         topology_(MakeTopology({.loop = loop,
                                 .settings = settings,
@@ -60,13 +60,14 @@ class RedisStore::State {
   }
 
   SplitGroups::Place Locate(const Charge& charge) noexcept;
-  // Whether all keys of the group are in one place.
-  bool IsTogether(std::span<const Charge> charges, SplitGroups::Place place) noexcept;
+  // Where all keys are that count anything; none if they are in several places.
+  std::optional<std::uint16_t> CommonSlot(std::span<const Charge> charges) noexcept;
 
   const KeyHasher& hasher_;
   Loop& loop_;
   const Settings settings_;
   Dispatcher dispatcher_;
+  Settlements settlements_;
   SplitGroups splits_;
   std::unique_ptr<Topology> topology_;
 };
@@ -77,32 +78,39 @@ SplitGroups::Place RedisStore::State::Locate(const Charge& charge) noexcept {
   return {reinterpret_cast<std::uintptr_t>(topology_->Find(slot)), slot};
 }
 
-bool RedisStore::State::IsTogether(std::span<const Charge> charges,
-                                   SplitGroups::Place place) noexcept {
-  return std::ranges::all_of(charges, [&](const Charge& charge) {
-    return charge.key == charges.front().key || Locate(charge).id == place.id;
-  });
+std::optional<std::uint16_t> RedisStore::State::CommonSlot(
+    std::span<const Charge> charges) noexcept {
+  const Charge* first = nullptr;
+  SplitGroups::Place place;
+  for (const Charge& charge : charges) {
+    if (charge.limit->kind() != LimitKind::kCounted) continue;
+    if (first == nullptr) {
+      first = &charge;
+      place = Locate(charge);
+    } else if (charge.key != first->key && Locate(charge).id != place.id) {
+      return std::nullopt;
+    }
+  }
+  if (first != nullptr) return place.slot;
+  return charges.empty() ? std::uint16_t{0} : SlotOfTag(charges.front().key);
 }
 
 void RedisStore::State::Submit(Group& group, Completion& completion) noexcept {
-  group.error.reset();
+  if (ScriptCall::DecideAlone(group)) return completion.OnDecided(group);
   const SteadyTime deadline = loop_.now().steady + settings_.timeout;
-  if (topology_->is_single()) return dispatcher_.Submit(group, 0, deadline, completion);
-  if (group.action == Action::kCommit || group.action == Action::kCancel) {
-    return dispatcher_.Submit(group, SlotOfReservation(group.reservation), deadline, completion);
+  if (topology_->is_single()) {
+    return dispatcher_.Submit({.group = group, .completion = completion}, 0, deadline);
   }
-  if (group.charges.empty()) {
-    group.decision = SpeaksForNobody();
-    return completion.OnDecided(group);
+  if (group.action == Action::kCommit || group.action == Action::kCancel) {
+    return settlements_.Submit(group, deadline, completion);
   }
   for (const Charge& charge : group.charges) {
     if (charge.verb == Verb::kRefund || charge.verb == Verb::kReset) {
       splits_.empty_keys().Forget(charge);
     }
   }
-  const SplitGroups::Place place = Locate(group.charges.front());
-  if (IsTogether(group.charges, place)) {
-    return dispatcher_.Submit(group, place.slot, deadline, completion);
+  if (const std::optional<std::uint16_t> slot = CommonSlot(group.charges)) {
+    return dispatcher_.Submit({.group = group, .completion = completion}, *slot, deadline);
   }
   splits_.Submit(group, deadline, completion);
 }

@@ -1,5 +1,6 @@
 #include "store/redis/script_command.h"
 
+#include <span>
 #include <string>
 #include <utility>
 
@@ -21,21 +22,27 @@ const Limit& ProbeLimit() {
 
 void ScriptCommand::Clear() noexcept {
   call_.Clear();
-  completions_.clear();
+  told_.clear();
   rounds = 0;
   with_text = asking = is_probe = was_repeated = false;
   redirections = 0;
 }
 
-bool ScriptCommand::Add(Group& group, Completion& completion) {
-  if (!call_.Add(group)) return false;
-  completions_.push_back(&completion);
+bool ScriptCommand::Add(const Item& item, WallTime wall) {
+  if (!call_.Add(item.group, wall, item.part)) return false;
+  told_.push_back({&item.completion, item.other_slots});
   return true;
 }
 
 void ScriptCommand::Complete() noexcept {
   std::size_t next = 0;
-  call_.ForEachGroup([&](Group& group) { completions_[next++]->OnDecided(group); });
+  call_.ForEachGroup([&](Group& group) {
+    if (std::vector<std::uint16_t>* const other_slots = told_[next].other_slots) {
+      const std::span<const std::uint16_t> found = call_.OtherSlots(next);
+      other_slots->assign(found.begin(), found.end());
+    }
+    told_[next++].completion->OnDecided(group);
+  });
 }
 
 void ScriptCommand::Fail(const Error& error) noexcept {
@@ -55,7 +62,7 @@ ProbeCommand::ProbeCommand(std::string_view key) : key_(key) {
   charge_.limit = &ProbeLimit();
   group_.charges = {&charge_, 1};
   group_.decisions = {&decision_, 1};
-  call_.Add(group_);
+  call_.Add(group_, kEpoch);
 }
 
 void ProbeCommand::Write(ByteBuffer& out) { call_.Write(out, FormOf(*this)); }

@@ -27,10 +27,19 @@ class ScriptCommand final : public Call {
 
   // Empty again, for another call.
   void Clear() noexcept;
+  // One group, and what else is known or wanted of it.
+  struct Item {
+    Group& group;
+    Completion& completion;
+    ScriptCall::Part part{};                            // If it is part of a larger one.
+    std::vector<std::uint16_t>* other_slots = nullptr;  // Out: where else its reservation is.
+  };
   // False if there is no room for it.
-  bool Add(Group& group, Completion& completion);
+  bool Add(const Item& item, WallTime wall);
   std::size_t groups() const noexcept { return call_.groups(); }
   std::size_t corrupt() const noexcept { return call_.corrupt(); }
+  // Settlements ask first what there is to settle.
+  bool WantsAnotherRound() const noexcept { return call_.WantsAnotherRound(); }
 
   // All groups are decided, or all fail.
   void Complete() noexcept;
@@ -44,11 +53,17 @@ class ScriptCommand final : public Call {
   std::uint16_t slot = 0;
   int redirections = 0;
   bool was_repeated = false;  // After READONLY.
+  bool settles = false;
 
  private:
   Owner& owner_;
   ScriptCall call_;
-  std::vector<Completion*> completions_;  // One for each group, in their order.
+  // One for each group, in their order.
+  struct Told {
+    Completion* completion;
+    std::vector<std::uint16_t>* other_slots;
+  };
+  std::vector<Told> told_;
 };
 
 // Charges a key of nobody's, to see whether the server can.

@@ -1,9 +1,9 @@
 #include "store/redis/server_check.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <string>
+
+#include <gtest/gtest.h>
 
 namespace weir::redis {
 namespace {
@@ -22,9 +22,10 @@ bool Says(const std::vector<ServerNotice>& notices, std::string_view subject,
 }
 
 TEST(ServerCheck, HasNothingToSayAboutAServerThatIsSetUpWell) {
-  const ServerFacts facts = ReadServerFacts(
-      Info("7.0.15", "noeviction", "aof_enabled:1\r\nrole:master\r\nconnected_slaves:1\r\n"
-                                   "min_slaves_good_slaves:1\r\n"));
+  const ServerFacts facts =
+      ReadServerFacts(Info("7.0.15", "noeviction",
+                           "aof_enabled:1\r\nrole:master\r\nconnected_slaves:1\r\n"
+                           "min_slaves_good_slaves:1\r\n"));
   EXPECT_EQ(facts.run, "abc");
   EXPECT_FALSE(IsTooOld(facts));
   EXPECT_TRUE(CheckServer(facts).empty());
@@ -51,8 +52,8 @@ TEST(ServerCheck, NamesAVersionThatIsTooOld) {
 }
 
 TEST(ServerCheck, SaysWhatARestartAndAFailoverCost) {
-  const auto notices = CheckServer(ReadServerFacts(
-      Info("7.0.15", "noeviction", "aof_enabled:0\r\nconnected_slaves:2\r\n")));
+  const auto notices = CheckServer(
+      ReadServerFacts(Info("7.0.15", "noeviction", "aof_enabled:0\r\nconnected_slaves:2\r\n")));
   EXPECT_TRUE(Says(notices, "persistence", "one more burst"));
   EXPECT_TRUE(Says(notices, "replicas", "min-replicas-to-write"));
 }

@@ -3,11 +3,22 @@
 #include <algorithm>
 #include <utility>
 
+#include "store/redis/reservation_id.h"
+
 namespace weir::redis {
 namespace {
 
 bool Asks(const Charge& charge) noexcept {
   return charge.verb == Verb::kCheck || charge.verb == Verb::kPeek;
+}
+
+bool IsCounted(const Charge& charge) noexcept {
+  return charge.limit->kind() == LimitKind::kCounted;
+}
+
+bool IsLease(const Charge& charge) noexcept {
+  return IsCounted(charge) && charge.limit->algorithm() == Algorithm::kConcurrency &&
+         charge.verb == Verb::kCheck && charge.cost != 0;
 }
 
 }  // namespace
@@ -40,6 +51,8 @@ class SplitGroups::Whole final : public Completion {
     std::vector<Decision> decisions{};
     std::vector<Receipt> receipts{};
     Group group{};
+    ScriptCall::Part name{};
+    bool is_first = false;
     // What undoes it.
     std::vector<Charge> undo_charges{};
     std::vector<Decision> undo_decisions{};
@@ -51,9 +64,10 @@ class SplitGroups::Whole final : public Completion {
   };
 
   void Divide() {
+    const Place first = owner_.locate_(*std::ranges::find_if(group_.charges, IsCounted));
     for (std::size_t i = 0; i < group_.charges.size(); ++i) {
       const Charge& charge = group_.charges[i];
-      const Place place = owner_.locate_(charge);
+      const Place place = IsCounted(charge) ? owner_.locate_(charge) : first;
       auto part = std::ranges::find(parts_, place.id, [](const Part& p) { return p.place.id; });
       if (part == parts_.end()) part = parts_.insert(part, Part{.place = place});
       part->indexes.push_back(i);
@@ -68,6 +82,26 @@ class SplitGroups::Whole final : public Completion {
                     .ttl = group_.ttl,
                     .receipts = part.receipts};
     }
+    NameReservation();
+  }
+
+  // All parts that keep a record do so under the same name, and the first lists the others.
+  void NameReservation() {
+    for (Part& part : parts_) {
+      const bool keeps =
+          group_.action == Action::kReserve || std::ranges::any_of(part.charges, IsLease);
+      if (!keeps) continue;
+      if (id_ == ReservationId::kNone) {
+        id_ = DrawReservationId(part.place.slot);
+        part.is_first = true;
+      } else {
+        other_slots_.push_back(part.place.slot);
+      }
+      part.name.id = ReservationInSlot(id_, part.place.slot);
+    }
+    for (Part& part : parts_) {
+      if (part.is_first) part.name.other_slots = other_slots_;
+    }
   }
 
   void SubmitParts() {
@@ -76,7 +110,8 @@ class SplitGroups::Whole final : public Completion {
     const std::size_t count = parts_.size();
     for (std::size_t i = 0; i < count; ++i) {
       Part& part = parts_[i];
-      owner_.dispatcher_.Submit(part.group, part.place.slot, deadline_, *this);
+      owner_.dispatcher_.Submit({.group = part.group, .completion = *this, .part = part.name},
+                                part.place.slot, deadline_);
     }
   }
 
@@ -117,10 +152,12 @@ class SplitGroups::Whole final : public Completion {
     for (Part& part : parts_) pending_ += (part.undo_charges.empty() ? 0U : 1U) + Releases(part);
     for (Part& part : parts_) {
       if (!part.undo_charges.empty()) {
-        owner_.dispatcher_.Submit(part.undo, part.place.slot, deadline_, *this);
+        owner_.dispatcher_.Submit({.group = part.undo, .completion = *this}, part.place.slot,
+                                  deadline_);
       }
       if (Releases(part) > 0) {
-        owner_.dispatcher_.Submit(part.release, part.place.slot, deadline_, *this);
+        owner_.dispatcher_.Submit({.group = part.release, .completion = *this}, part.place.slot,
+                                  deadline_);
       }
     }
     --pending_;
@@ -164,6 +201,7 @@ class SplitGroups::Whole final : public Completion {
       for (std::size_t i = 0; i < part.indexes.size(); ++i) {
         Decision& decision = group_.decisions[part.indexes[i]];
         decision = part.decisions[i];
+        decision.reservation = ReservationId::kNone;
         if (denied && part.passed()) {
           const std::int64_t back = part.receipts[i].charged;
           decision.remaining = std::min(decision.limit, decision.remaining + back);
@@ -173,6 +211,11 @@ class SplitGroups::Whole final : public Completion {
       group_.decided_at = std::max(group_.decided_at, part.group.decided_at);
     }
     group_.decision = Combine(group_.charges, group_.decisions);
+    group_.decision.source = Source::kStore;
+    group_.reservation = ReservationId::kNone;
+    if (denied || group_.error || id_ == ReservationId::kNone) return;
+    group_.reservation = group_.decision.reservation = id_;
+    for (Decision& decision : group_.decisions) decision.reservation = id_;
   }
 
   void End() {
@@ -187,6 +230,8 @@ class SplitGroups::Whole final : public Completion {
   const SteadyTime deadline_;
   Completion& completion_;
   std::vector<Part> parts_;
+  ReservationId id_ = ReservationId::kNone;
+  std::vector<std::uint16_t> other_slots_;  // Of its records, but for the first.
   std::size_t pending_ = 0;
   bool is_giving_back_ = false;
 };
@@ -225,8 +270,10 @@ bool SplitGroups::DenyHere(Group& group, SteadyTime now) noexcept {
                             .cost = charge.cost};
     }
   }
-  if (denied) group.decision = Combine(group.charges, group.decisions);
-  return denied;
+  if (!denied) return false;
+  group.decision = Combine(group.charges, group.decisions);
+  group.decision.source = Source::kStore;
+  return true;
 }
 
 }  // namespace weir::redis

@@ -1,0 +1,31 @@
+// Commits and cancels of reservations that may have a part in each of several slots: the first
+// part's record says where the others are.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+
+#include "store/redis/dispatcher.h"
+#include "store/store.h"
+
+namespace weir::redis {
+
+// Belongs to the loop's thread.
+class Settlements {
+ public:
+  explicit Settlements(Dispatcher& dispatcher);
+  Settlements(const Settlements&) = delete;
+  Settlements& operator=(const Settlements&) = delete;
+  ~Settlements();
+
+  // kCommit or kCancel.
+  void Submit(Group& group, SteadyTime deadline, Completion& completion) noexcept;
+
+ private:
+  class Settlement;
+
+  Dispatcher& dispatcher_;
+  std::unordered_map<Settlement*, std::shared_ptr<Settlement>> under_way_;
+};
+
+}  // namespace weir::redis
