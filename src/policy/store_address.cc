@@ -126,7 +126,14 @@ class AddressReader {
     if (address_.kind == StoreAddress::Kind::kUnix) {
       if (!rest.starts_with('/')) end = rest.find("@/");
     } else {
-      end = rest.substr(0, rest.find('?')).rfind('@');
+      const std::size_t settings = rest.find('?');
+      end = rest.substr(0, settings).rfind('@');
+      const bool unclear = end == std::string_view::npos && settings != std::string_view::npos &&
+                           rest.find('@', settings) != std::string_view::npos;
+      if (unclear) {
+        Complain(
+            "an @ stands behind a ?; write %3F for one in a password, and %40 for an @ elsewhere");
+      }
     }
     if (end == std::string_view::npos) return rest;
     const auto [user, password, has_password] = Split(rest.substr(0, end), ':');

@@ -113,6 +113,7 @@ TEST(StoreAddress, ThatIsWrongIsToldByItsPart) {
   EXPECT_THAT(Wrong("redis://ann@a"), HasSubstr("no password"));
   EXPECT_THAT(Wrong("redis://:%zz@a"), HasSubstr("%25"));
   EXPECT_THAT(Wrong("redis://:a%00b@a"), HasSubstr("%25"));
+  EXPECT_THAT(Wrong("redis://u:s3c?ret@host"), AllOf(HasSubstr("%3F"), Not(HasSubstr("s3c"))));
 }
 
 TEST(StoreAddress, ShowsNoSecret) {

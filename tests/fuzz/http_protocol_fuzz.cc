@@ -39,8 +39,8 @@ rules:
 
 class Client {
  public:
-  explicit Client(bool wants_token)
-      : exchange_(SmallPolicy(), weir::MakeHttpProtocol, OptionsFor(wants_token)) {}
+  Client(bool wants_token, bool late)
+      : exchange_(SmallPolicy(), weir::MakeHttpProtocol, OptionsFor(wants_token, late)) {}
 
   // The replies to all of it, on a connection of its own and so late that all keys are fresh.
   std::string SendAll(std::string_view bytes, std::size_t piece) {
@@ -60,16 +60,18 @@ class Client {
   }
 
  private:
-  static weir::ExchangeUnderTest::Options OptionsFor(bool wants_token) {
+  static weir::ExchangeUnderTest::Options OptionsFor(bool wants_token, bool late) {
     weir::ExchangeUnderTest::Options options;
+    options.late = late;
     options.settings.limits.header = 512;
     options.settings.limits.body = 1024;
     if (wants_token) options.access = {.token = "t", .manage_token = "m"};
     return options;
   }
 
-  // Those who wait, the last first.
+  // Those who wait and those who asked, the last first.
   void Answer() {
+    exchange_.late.AnswerAllBackwards();
     for (; !exchange_.waits.empty(); exchange_.waits.pop_back()) {
       exchange_.Decide(exchange_.waits.back(),
                        {.decision = {.allowed = true, .reason = weir::Reason::kOk, .rule = "a"}});
@@ -141,13 +143,14 @@ namespace {
 // pieces, serve many inputs: what one has counted, the other has, too.
 class Pair {
  public:
-  explicit Pair(bool wants_token) : whole(wants_token), pieces(wants_token) {}
+  // `late`: the pieces are answered later, as by a shared store.
+  Pair(bool wants_token, bool late) : whole(wants_token, false), pieces(wants_token, late) {}
 
-  static Pair& For(bool wants_token) {
+  static Pair& For(bool wants_token, bool late) {
     constexpr int kUses = 1'000;
-    static std::unique_ptr<Pair> pairs[2];
-    std::unique_ptr<Pair>& pair = pairs[wants_token ? 1 : 0];
-    if (!pair || ++pair->uses_ > kUses) pair = std::make_unique<Pair>(wants_token);
+    static std::unique_ptr<Pair> pairs[4];
+    std::unique_ptr<Pair>& pair = pairs[(wants_token ? 1 : 0) + (late ? 2 : 0)];
+    if (!pair || ++pair->uses_ > kUses) pair = std::make_unique<Pair>(wants_token, late);
     return *pair;
   }
 
@@ -163,7 +166,7 @@ class Pair {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
-  Pair& pair = Pair::For((data[0] & 128) != 0);
+  Pair& pair = Pair::For((data[0] & 128) != 0, (data[0] & 64) != 0);
   const std::string whole = pair.whole.SendAll(bytes, bytes.size() + 1);
   CheckReplies(whole);
   const std::string pieces = pair.pieces.SendAll(bytes, data[0] % 64 + 1U);

@@ -78,6 +78,7 @@ ExchangeUnderTest::Options OptionsFor(std::uint8_t kind) {
   options.settings = *Settings::Of(ThePolicy().spec());
   if ((kind & 1) != 0) options.access = {.token = "t", .manage_token = "m"};
   if ((kind & 2) != 0) options.bounds = {.bytes = 200, .held = 2};
+  options.late = (kind & 128) != 0;
   return options;
 }
 
@@ -87,13 +88,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   const std::string text(reinterpret_cast<const char*>(data) + 1, size - 1);
   ExchangeUnderTest exchange(ThePolicy(), MakeRespProtocol, OptionsFor(data[0]));
-  const std::size_t piece = (data[0] >> 2) == 0 ? size : data[0] >> 2;
+  const std::size_t piece = (data[0] & 124) == 0 ? size : (data[0] & 124) >> 2;
   std::string replies = exchange.SendInPieces(text, piece);
-  // Those that wait are answered one by one, until nothing more comes of what is left over.
+  // Those that wait are answered one by one, and those that asked, the last first, until nothing
+  // more comes of what is left over.
   for (std::size_t decided = 0, before = size; true;) {
     for (; decided < exchange.waits.size(); ++decided) {
       exchange.Decide(exchange.waits[decided], {.decision = {.allowed = true}});
     }
+    exchange.late.AnswerAllBackwards();
     replies += exchange.Take();
     if (exchange.left_over().size() == before && decided == exchange.waits.size()) break;
     before = exchange.left_over().size();

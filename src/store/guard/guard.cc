@@ -61,8 +61,8 @@ std::string Guard::State::TextOfEnd(Duration lasted) const {
          "; decided in its place meanwhile: " + std::to_string(now.fallback - before_.fallback) +
          " static, " + std::to_string(now.open - before_.open) + " open, " +
          std::to_string(now.closed - before_.closed) +
-         " closed. Nothing is replayed: a key under static may have had up to one burst more than "
-         "its limit";
+         " closed. Nothing is replayed: a key under static may have one burst more than its limit "
+         "now, as it may have had when the store went";
 }
 
 void Guard::State::Say(const std::string& text) const noexcept {

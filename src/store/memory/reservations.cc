@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "store/store.h"
+
 namespace weir {
 
 Reservations::Reservations(std::size_t capacity) : capacity_(std::min(capacity, kMostRecords)) {
@@ -31,7 +33,7 @@ ReservationId Reservations::DrawId(std::uint32_t number) noexcept {
   while (id == ReservationId::kNone) {
     ++drawn_;
     const std::uint64_t random = random_({reinterpret_cast<const char*>(&drawn_), sizeof(drawn_)});
-    id = ReservationId{random << kNumberBits | number};
+    id = ReservationId{(random << kNumberBits | number) & ~kSharedReservation};
   }
   return id;
 }

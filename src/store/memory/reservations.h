@@ -1,10 +1,11 @@
 // What was taken under a reservation, by its id, until it is settled or expires. A bounded table:
 // a client that reserves and never comes back cannot fill the memory.
 //
-//   id:   | random 40 | record number 24 |        never 0
+//   id:   | 0 | random 39 | record number 24 |        never 0
 //
-// The random part is drawn anew every time, under a secret from the operating system: an id that
-// was settled or made up is taken for one that is open with a chance of 1 in 2^40, and those that a
+// The top bit is left to those who keep reservations elsewhere, and must tell theirs from ours. The
+// random part is drawn anew every time, under a secret from the operating system: an id that
+// was settled or made up is taken for one that is open with a chance of 1 in 2^39, and those that a
 // client was given tell nothing of the others.
 #pragma once
 

@@ -1,0 +1,280 @@
+// The engine as ever, with its state in a store that other processes share: whoever asks waits for
+// the answer.
+#include <array>
+#include <atomic>
+#include <future>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/engine_under_test.h"
+#include "engine/loop_engine.h"
+#include "engine/shared_place_under_test.h"
+
+namespace weir {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+constexpr std::string_view kPolicy = R"(
+store: redis://x
+rules:
+  - { name: per-user, key: user, limit: 2/min }
+  - { name: total, key: global, limit: 1000/min }
+)";
+
+class SharedEngineTest : public testing::Test {
+ protected:
+  Engine& Start(std::string_view yaml = kPolicy) {
+    engine_.emplace(EngineParts::Make(
+        PolicyOf(yaml),
+        {.clock = &clock_,
+         .on_notice = [this](std::string_view text) { notices_.emplace_back(text); }},
+        std::make_unique<PlaceUnderTest>(world_)));
+    return *engine_;
+  }
+
+  ManualClock clock_;
+  SharedWorld world_{clock_.Read()};
+  std::vector<std::string> notices_;
+  std::optional<Engine> engine_;
+};
+
+TEST_F(SharedEngineTest, DecidesByTheSharedState) {
+  Engine& engine = Start();
+  Engine other = EngineParts::Make(PolicyOf(kPolicy), {.clock = &clock_},
+                                   std::make_unique<PlaceUnderTest>(world_));
+  EXPECT_EQ(engine.Check({.user = "ann"}).decision.source, Source::kStore);
+  EXPECT_EQ(other.Check({.user = "ann"}).decision.remaining, 0);
+  EXPECT_FALSE(engine.Check({.user = "ann"}).decision.allowed);
+  EXPECT_EQ(world_.beating, 2);
+}
+
+TEST_F(SharedEngineTest, HasAllVerbs) {
+  Engine& engine = Start();
+  const Request ann{.user = "ann"};
+  std::array<RuleDecision, 4> each;
+  EXPECT_EQ(engine.Check(ann, {}, each).rules, 2U);
+  EXPECT_EQ(each[1].decision.remaining, 999);
+  engine.Refund(ann);
+  EXPECT_EQ(engine.Peek(ann).decision.remaining, 2);
+  engine.Penalize(ann, {.cost = 2});
+  EXPECT_FALSE(engine.Check(ann).decision.allowed);
+  engine.Reset(ann);
+  const Answer reserved = engine.Reserve(ann, {.cost = 2});
+  ASSERT_NE(reserved.decision.reservation, ReservationId::kNone);
+  EXPECT_TRUE(engine.Commit(reserved.decision.reservation, 1).has_value());
+  EXPECT_EQ(engine.Check(ann).decision.remaining, 0);
+  EXPECT_FALSE(engine.Cancel(reserved.decision.reservation).has_value());
+  EXPECT_EQ(engine.Explain(ann).rules.at(0).key, "user=ann");
+}
+
+TEST_F(SharedEngineTest, AsksForManyTogether) {
+  Engine& engine = Start(
+      "store: redis://x\nallow: { user: boss }\n"
+      "rules: [{ name: x, key: user, limit: 1/h }]");
+  std::vector<std::string> users;
+  for (int i = 0; i < 80; ++i) users.push_back(i % 10 == 0 ? "boss" : "u" + std::to_string(i));
+  std::vector<BatchRequest> batch(users.size());
+  for (std::size_t i = 0; i < users.size(); ++i) batch[i].request.user = users[i];
+  engine.CheckBatch(batch, clock_.Read());
+  for (std::size_t i = 0; i < users.size(); ++i) {
+    EXPECT_TRUE(batch[i].answer.decision.allowed) << i;
+    EXPECT_EQ(batch[i].answer.decision.reason, i % 10 == 0 ? Reason::kAllowList : Reason::kOk);
+  }
+  EXPECT_EQ(world_.turns, 3);  // 32 at a time.
+  engine.CheckBatch(batch, clock_.Read());
+  EXPECT_FALSE(batch[1].answer.decision.allowed);
+  EXPECT_EQ(batch[1].answer.decision.rule, "x");
+}
+
+TEST_F(SharedEngineTest, CountsUnderLimitsThatComeWithRequests) {
+  Engine& engine = Start();
+  const Limit limit = *Limit::Parse("1/min");
+  const Limit beyond = *Limit::Parse("5M/s");
+  std::array<LimitRequest, 3> requests = {{{.key = "a", .limit = &limit},
+                                           {.key = "b", .limit = &beyond},
+                                           {.key = "a", .limit = &limit}}};
+  engine.CheckLimits(requests, clock_.Read());
+  EXPECT_TRUE(requests[0].decision.allowed);
+  EXPECT_EQ(requests[1].decision.reason, Reason::kNeverFits);
+  EXPECT_FALSE(requests[2].decision.allowed);
+  EXPECT_EQ(world_.TakeSeen().at(0).key, "key=a");
+}
+
+TEST_F(SharedEngineTest, ServesManyThreads) {
+  Engine& engine = Start("store: redis://x\nrules: [{ name: x, key: global, limit: 100/h }]");
+  std::atomic<int> admitted{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 50; ++i) admitted += engine.Check({}).decision.allowed ? 1 : 0;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(admitted, 100);
+  EXPECT_LE(world_.turns, 400);
+}
+
+TEST_F(SharedEngineTest, BansThoseDeniedTooOften) {
+  Engine& engine = Start(R"(
+store: redis://x
+rules:
+  - { name: login, key: ip, limit: 1/min, block: { after: 2 denials in 10min, for: 5min } }
+)");
+  const Request request{.ip = "192.0.2.1"};
+  engine.Check(request);
+  engine.Check(request);
+  EXPECT_EQ(engine.Check(request).decision.reason, Reason::kBanned);
+  for (const auto& charge : world_.TakeSeen()) EXPECT_EQ(charge.key, "ip=192.0.2.1");
+  engine.Reset(request);
+  EXPECT_TRUE(engine.Check(request).decision.allowed);
+}
+
+TEST_F(SharedEngineTest, DeniesWhereNobodyAnswersInTheStoresPlace) {
+  Engine& engine = Start();
+  world_.fails = true;
+  EXPECT_EQ(engine.Check({.user = "ann"}).decision.reason, Reason::kStoreFailure);
+  EXPECT_FALSE(engine.Commit(ReservationId{5}, 1).has_value());
+  EXPECT_TRUE(engine.Health().degraded);
+  EXPECT_EQ(engine.Health().fleet_size, 3);
+  world_.fails = false;
+  EXPECT_TRUE(engine.Check({.user = "ann"}).decision.allowed);
+}
+
+TEST_F(SharedEngineTest, TellsOfSettingsThatDoNotChange) {
+  Engine& engine = Start();
+  engine.Apply(
+      PolicyOf("store: redis://u:s3cret@y\nredis: { timeout: 10ms }\nfleet_size: 3\n"
+               "rules: [{ name: per-user, key: user, limit: 4/min }]"));
+  ASSERT_EQ(notices_.size(), 3U);
+  EXPECT_THAT(notices_[0], HasSubstr("store: another one was written"));
+  EXPECT_THAT(notices_[0], testing::Not(HasSubstr("s3cret")));
+  EXPECT_EQ(engine.Check({.user = "ann"}).decision.remaining, 3);
+}
+
+// --- Waiting ---
+
+struct Waited {
+  std::promise<Answer> told;
+  std::future<Answer> future = told.get_future();
+  Engine::WaitDone Done() {
+    return [this](const Answer& answer, std::span<const RuleDecision>) { told.set_value(answer); };
+  }
+  bool IsTold() { return future.wait_for(seconds(0)) == std::future_status::ready; }
+};
+
+TEST_F(SharedEngineTest, WaitsWithoutHoldingUpWhoeverBegins) {
+  Engine& engine = Start();
+  world_.held = true;
+  Waited ann;
+  const WaitId id = engine.CheckThen({.user = "ann"}, {}, seconds(30), ann.Done());
+  EXPECT_NE(id, WaitId{0});
+  EXPECT_FALSE(ann.IsTold());
+  // Even while it is being asked for.
+  EXPECT_TRUE(engine.CancelWait(id));
+  EXPECT_FALSE(ann.IsTold());
+  world_.held = false;
+}
+
+TEST_F(SharedEngineTest, HoldsAWaitUntilItsTimeHasCome) {
+  Engine& engine = Start("store: redis://x\nrules: [{ name: x, key: user, limit: 1/min }]");
+  engine.Check({.user = "ann"});
+  Waited ann;
+  engine.CheckThen({.user = "ann"}, {}, minutes(1), ann.Done());
+  while (clock_.Waiting() == 0 || world_.TakeSeen().empty()) std::this_thread::yield();
+  EXPECT_FALSE(ann.IsTold());
+  // Whoever comes too late for its patience is told at once.
+  Waited late;
+  engine.CheckThen({.user = "ann"}, {}, seconds(30), late.Done());
+  EXPECT_FALSE(late.future.get().decision.allowed);
+  while (clock_.Waiting() == 0) std::this_thread::yield();
+  clock_.Advance(minutes(1));
+  const Decision decision = ann.future.get().decision;
+  EXPECT_TRUE(decision.allowed);
+  EXPECT_EQ(decision.delay, Duration(0));
+}
+
+TEST_F(SharedEngineTest, GivesBackWhatACancelledWaitHadBooked) {
+  Engine& engine = Start("store: redis://x\nrules: [{ name: x, key: user, limit: 1/min }]");
+  engine.Check({.user = "ann"});
+  world_.TakeSeen();
+  Waited ann;
+  const WaitId id = engine.CheckThen({.user = "ann"}, {}, minutes(1), ann.Done());
+  while (engine.Peek({.user = "ann"}).decision.retry_after <= minutes(1)) std::this_thread::yield();
+  EXPECT_TRUE(engine.CancelWait(id));
+  while (engine.Peek({.user = "ann"}).decision.retry_after > minutes(1)) std::this_thread::yield();
+  EXPECT_FALSE(ann.IsTold());
+  bool unbooked = false;
+  for (const auto& charge : world_.TakeSeen()) {
+    unbooked |= charge.verb == Verb::kUnbook && charge.key == "user=ann" && charge.rule == "x";
+  }
+  EXPECT_TRUE(unbooked);
+}
+
+TEST_F(SharedEngineTest, ServesThoseWhoWaitForOneKeyInTheirOrder) {
+  Engine& engine = Start(
+      "store: redis://x\nrules: [{ name: x, key: user, limit: 1/min, algorithm: sliding_log }]");
+  engine.Check({.user = "ann"});
+  std::mutex mutex;
+  std::vector<int> order;
+  for (int i = 0; i < 4; ++i) {
+    engine.CheckThen({.user = "ann"}, {}, minutes(10),
+                     [&, i](const Answer& answer, std::span<const RuleDecision>) {
+                       const std::scoped_lock lock(mutex);
+                       if (answer.decision.allowed) order.push_back(i);
+                     });
+  }
+  const auto served = [&] {
+    const std::scoped_lock lock(mutex);
+    return order.size();
+  };
+  while (served() < 4) {
+    while (clock_.Waiting() == 0 && served() < 4) std::this_thread::yield();
+    clock_.Advance(seconds(20));
+  }
+  EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3}));
+}
+
+TEST_F(SharedEngineTest, AsksOnceForOneWithoutPatience) {
+  Engine& engine = Start(
+      "store: redis://x\nmax_wait: 0s\nrules:\n"
+      "  - { name: q, key: user, limit: 1/s burst 5, algorithm: leaky_bucket, queue: true }\n");
+  Waited first;
+  Waited second;
+  engine.CheckThen({.user = "ann"}, {}, seconds(9), first.Done());
+  engine.CheckThen({.user = "ann"}, {}, seconds(9), second.Done());
+  EXPECT_EQ(first.future.get().decision.delay, Duration(0));
+  const Decision told = second.future.get().decision;
+  EXPECT_TRUE(told.allowed);
+  EXPECT_EQ(told.delay, seconds(1));  // Told, not waited for.
+}
+
+TEST_F(SharedEngineTest, WakesWaitersWhenAPlaceIsGivenBackOnALoop) {
+  Engine& engine = Start("store: redis://x\nrules: [{ name: x, key: user, limit: 1 concurrent }]");
+  const Answer holder = engine.Check({.user = "ann"});
+  Waited ann;
+  engine.CheckThen({.user = "ann"}, {}, seconds(20), ann.Done());
+  while (clock_.Waiting() == 0 || world_.TakeSeen().empty()) std::this_thread::yield();
+  EXPECT_FALSE(ann.IsTold());
+  EXPECT_TRUE(engine.Release(holder.decision.reservation).has_value());
+  EXPECT_TRUE(ann.future.get().decision.allowed);
+}
+
+TEST_F(SharedEngineTest, TellsThoseWhoStillWaitWhenItEnds) {
+  Start("store: redis://x\nrules: [{ name: x, key: user, limit: 1 concurrent }]");
+  engine_->Check({.user = "ann"});
+  Waited ann;
+  engine_->CheckThen({.user = "ann"}, {}, seconds(20), ann.Done());
+  engine_.reset();
+  EXPECT_EQ(ann.future.get().decision.reason, Reason::kOverload);
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,126 @@
+// What the tests of shared stores have in common: a place whose state is in this process, whose
+// answers come when the test says so, and which fails when it is told to.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "engine/shared_place.h"
+#include "store/memory/memory_store.h"
+
+namespace weir {
+
+// What the test and the place see of each other. Outlives the engine.
+struct SharedWorld {
+  explicit SharedWorld(Now start) : state(MemoryStoreOptions{}, start) {}
+
+  // One charge as it came to the store.
+  struct Seen {
+    std::string rule;
+    std::string key;
+    Aspect aspect;
+    FailureMode on_failure;
+    std::int64_t interval;  // The limit's T.
+    Verb verb;
+  };
+  std::vector<Seen> TakeSeen() {
+    const std::scoped_lock lock(mutex);
+    return std::exchange(seen, {});
+  }
+
+  MemoryStore state;
+  std::atomic<bool> fails{false};   // Every group ends with an error.
+  std::atomic<bool> silent{false};  // Nothing is ever answered.
+  std::atomic<bool> held{false};    // Answers wait for this.
+  std::atomic<int> opened{0};
+  std::atomic<int> beating{0};
+  std::atomic<int> turns{0};  // In which something was asked.
+  std::mutex mutex;
+  std::vector<Seen> seen;  // Under the mutex.
+};
+
+// Answers in a later turn.
+class LaterStore final : public Store {
+ public:
+  LaterStore(SharedWorld& world, Loop& loop)
+      : world_(world), loop_(loop), alive_(std::make_shared<bool>(true)) {}
+  LaterStore(const LaterStore&) = delete;
+  LaterStore& operator=(const LaterStore&) = delete;
+  ~LaterStore() override { *alive_ = false; }
+
+  std::uint64_t Hash(std::string_view key) const noexcept override {
+    return world_.state.Hash(key);
+  }
+  void Submit(std::span<Group> groups, Now now, Completion& completion) noexcept override {
+    for (Group& group : groups) Note(group);
+    const bool first = waiting_.empty();
+    for (Group& group : groups) waiting_.push_back({&group, now, &completion});
+    if (!first) return;
+    world_.turns.fetch_add(1);
+    loop_.Post([this, alive = alive_] {
+      if (*alive) Answer();
+    });
+  }
+
+ private:
+  struct Asked {
+    Group* group;
+    Now now;
+    Completion* completion;
+  };
+
+  void Note(const Group& group) {
+    const std::scoped_lock lock(world_.mutex);
+    for (const Charge& charge : group.charges) {
+      world_.seen.push_back({std::string(charge.rule), std::string(charge.key), charge.aspect,
+                             charge.on_failure, charge.limit->emission_interval(), charge.verb});
+    }
+  }
+  void Answer() {
+    if (world_.silent) return;
+    while (world_.held) std::this_thread::yield();
+    for (const Asked& asked : std::exchange(waiting_, {})) {
+      if (world_.fails) {
+        asked.group->error = Error{ErrorCode::kDeadline, "the store did not answer"};
+      } else {
+        world_.state.Decide(*asked.group, asked.now);
+        for (Decision& decision : asked.group->decisions) decision.source = Source::kStore;
+        asked.group->decision.source = Source::kStore;
+      }
+      asked.completion->OnDecided(*asked.group);
+    }
+  }
+
+  SharedWorld& world_;
+  Loop& loop_;
+  std::deque<Asked> waiting_;
+  std::shared_ptr<bool> alive_;
+};
+
+class PlaceUnderTest final : public SharedPlace {
+ public:
+  explicit PlaceUnderTest(SharedWorld& world) : world_(world) {}
+
+  const KeyHasher& hasher() const noexcept override { return world_.state.hasher(); }
+  std::unique_ptr<Store> OpenOn(Loop& loop, Heartbeat heartbeat) override {
+    world_.opened.fetch_add(1);
+    if (heartbeat == Heartbeat::kYes) world_.beating.fetch_add(1);
+    return std::make_unique<LaterStore>(world_, loop);
+  }
+  StoreHealth Health(SteadyTime /*now*/) const override {
+    return {.degraded = world_.fails, .fleet_size = 3};
+  }
+  MemoryStoreStats LocalStats() const noexcept override { return world_.state.Stats(); }
+
+ private:
+  SharedWorld& world_;
+};
+
+}  // namespace weir
