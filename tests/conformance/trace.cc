@@ -25,6 +25,10 @@ class TraceMaker {
     trace_.start = {SteadyTime(Duration(random_.AnySize(1, 1LL << 60))),
                     WallTime(std::chrono::sys_days(std::chrono::year(2024) / 1 / 1)) +
                         Duration(random_.Between(0, 3 * kYear.count()))};
+    if (options.server_clock) {
+      trace_.start.wall += kYear * 2;
+      trace_.start.wall -= trace_.start.wall.time_since_epoch() % 1us;
+    }
     now_ = trace_.start;
     settle_weight_ = random_.OneOf({4, 11, 60});
     calm_ = random_.Chance(25);
@@ -65,6 +69,17 @@ class TraceMaker {
   // --- Time ---
 
   void Move() {
+    MoveFreely();
+    if (!options_.server_clock) return;
+    // To a microsecond before or after.
+    const Duration beyond = now_.wall.time_since_epoch() % 1us;
+    if (beyond == Duration(0)) return;
+    const Duration step = random_.Chance(50) && !options_.plain ? -beyond : 1us - beyond;
+    now_.steady += step;
+    now_.wall += step;
+  }
+
+  void MoveFreely() {
     if (calm_ && random_.Chance(95)) {
       return MoveBy(
           Duration(random_.AnySize(1, std::max<std::int64_t>(1, period_.count() / 2000))));
@@ -107,7 +122,7 @@ class TraceMaker {
 
   // As when somebody sets the machine's clock: only calendar windows may care.
   void SetWall() {
-    if (options_.plain) return;
+    if (options_.plain || options_.server_clock) return;
     now_.wall = trace_.start.wall + (now_.steady - trace_.start.steady) +
                 Duration(random_.Between(-90 * 24 * 3600, 90 * 24 * 3600) * 1'000'000'000);
   }

@@ -47,6 +47,9 @@ struct TraceOptions {
   int ticks_per_nanosecond = 16;
   std::int64_t most_per_second = 10'000'000;
   std::int64_t most_cost = std::numeric_limits<std::int64_t>::max();
+  std::int64_t most_log_entries = kMaxLogEntries;
+  // A shared store has a single clock, that of its server, which counts microseconds from 2025 on.
+  bool server_clock = false;
 };
 
 struct TraceStep {

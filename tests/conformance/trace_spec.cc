@@ -85,12 +85,12 @@ LimitSpec RandomSpec(Family family, const TraceOptions& options, Random& random)
     case Family::kSlidingLog:
       spec.algorithm = Algorithm::kSlidingLog;
       spec.period = RandomPeriod(kMinWindow, random);
-      spec.count = RandomCount(kMaxLogEntries, random);
+      spec.count = RandomCount(options.most_log_entries, random);
       break;
     case Family::kConcurrency:
       spec.algorithm = Algorithm::kConcurrency;
       spec.lease = RandomPeriod(Duration(1), random);
-      spec.count = RandomCount(kMaxLogEntries, random);
+      spec.count = RandomCount(options.most_log_entries, random);
       break;
   }
   const bool may_owe = !spec.queue && family != Family::kConcurrency && !options.plain;

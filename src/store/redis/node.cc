@@ -234,7 +234,10 @@ void Node::OnErrorReply(Connection& connection, std::unique_ptr<Call> call, std:
                          end.reply.remedy == Remedy::kAskThere ||
                          end.reply.remedy == Remedy::kTryAgain;
   if (call->is_probe && is_probing_) EndProbe(elsewhere);
-  if (!elsewhere) record_->breaker().Note(Breaker::Outcome::kFailed, Duration(0), Time());
+  // What we do not know the meaning of says nothing about the server's health.
+  if (!elsewhere && end.fault != StoreFault::kOther) {
+    record_->breaker().Note(Breaker::Outcome::kFailed, Duration(0), Time());
+  }
   Call* const failed = call.get();
   failed->Ended(std::move(call), *this, std::move(end));
 }

@@ -200,6 +200,44 @@ TEST(RealServer, WantsTheRightPassword) {
   EXPECT_EQ(CountAllowed(store, "ann", limit, 20, 5), 10);
 }
 
+// The least that is enough, as the documentation says it.
+const std::vector<std::string> kLeastRights = {
+    "ACL",      "SETUSER", "weir",  "on",   ">sesame", "resetkeys", "~weir1:*", "-@all",
+    "+evalsha", "+eval",   "+time", "+get", "+mget",   "+set",      "+del"};
+
+TEST(RealServer, NeedsFewRightsAndNamesTheOneThatIsMissing) {
+  Server server;
+  ASSERT_EQ(server.Ask(kLeastRights), "+OK\r\n");
+  Settings settings = SettingsFor(server);
+  settings.sites[0].credentials = {.user = "weir", .password = "sesame"};
+  const Limit limit = Shared("10/day");
+  {
+    StoreOnThread store(settings);
+    EXPECT_EQ(CountAllowed(store, "ann", limit, 20, 5), 10) << store.heard();
+    EXPECT_TRUE(store.Heard("INFO is not allowed"));
+    EXPECT_FALSE(store.Heard("missing rights"));
+  }
+  server.Ask({"ACL", "SETUSER", "weir", "-mget", "-set"});
+  StoreOnThread store(settings);
+  EXPECT_TRUE(AskOne(store, "bob", limit).error);
+  EXPECT_TRUE(Eventually([&] { return store.Heard("missing rights"); }));
+  EXPECT_GT(store.Faults(StoreFault::kCredentials), 0U);
+  EXPECT_EQ(store.heard().find("sesame"), std::string::npos);
+}
+
+TEST(RealServer, ThatBecomesAReplicaIsLeftAndFoundAgain) {
+  Server master;
+  Server server;
+  StoreOnThread store(SettingsFor(server));
+  const Limit limit = Shared("1000/day");
+  ASSERT_FALSE(AskOne(store, "ann", limit).error);
+  server.Ask({"REPLICAOF", "127.0.0.1", std::to_string(master.port())});
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(AskOne(store, "ann", limit).error);
+  EXPECT_GT(store.Faults(StoreFault::kReadOnly) + store.Faults(StoreFault::kLoading), 0U);
+  server.Ask({"REPLICAOF", "NO", "ONE"});
+  EXPECT_TRUE(Heals(store, "ann", limit));
+}
+
 TEST(RealServer, ThatIsFullIsAFailure) {
   Server server({"--maxmemory", "2mb"});
   StoreOnThread store(SettingsFor(server));

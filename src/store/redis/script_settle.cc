@@ -102,7 +102,7 @@ void ScriptCall::AddSettlement(Work& work) {
     auto made = Limit::Make(charge.spec);
     auto shared = made ? made->ForSharedStore() : std::move(made);
     if (!shared) continue;  // Not even its own limit can be had: there is nothing to count it by.
-    const Limit& before = remade_.emplace_back(shared->SharingKeysWithAny());
+    const Limit& before = remade_.emplace_back(*std::move(shared));
     const Limit& limit = in_force != nullptr ? *in_force->limit : before;
     const StateKind kind = KindOf(limit);
     begin = key_bytes_.size();

@@ -12,7 +12,7 @@ local algorithms = {
   strict_window,
   event_log,
 }
-local masks, seen, records = {}, {}, {}
+local masks, records = {}, {}
 local i, last = a[1], #a
 while i < last do
   local action, charges, record = a[i], a[i + 1], a[i + 2]
@@ -24,7 +24,7 @@ while i < last do
   local first, j = i + 5, i + 5
   local passed = {}
   for c = 1, charges do
-    passed[c] = algorithms[a[j + 1]](a[j + 2], j + 5, 0, seen)
+    passed[c] = algorithms[a[j + 1]](a[j + 2], j + 5, 0)
     if not passed[c] and a[j + 3] == 0 then ok = false end
     j = j + a[j]
   end
@@ -33,7 +33,7 @@ while i < last do
   j = first
   for c = 1, charges do
     local takes = ok and passed[c]
-    local xs, xn, rs, rn = algorithms[a[j + 1]](a[j + 2], j + 5, takes and 1 or 2, seen)
+    local xs, xn, rs, rn = algorithms[a[j + 1]](a[j + 2], j + 5, takes and 1 or 2)
     if takes and a[j + 4] > 0 then
       parts[#parts + 1] = ARGV[a[j + 4]] .. struct.pack('<dddd', xs, xn, rs, rn)
     end

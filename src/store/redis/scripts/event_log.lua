@@ -240,7 +240,7 @@ if #KEYS > plain then
     return log.last
   end
 
-  event_log = function(k, j, phase, seen)
+  event_log = function(k, j, phase)
     local log = state[k]
     if phase == 0 then
       if not log then log = read(k, j) end

@@ -16,9 +16,10 @@ end
 
 local function above(as, an, bs, bn) return as > bs or (as == bs and an > bn) end
 
--- In milliseconds, rounded up, at least one and at most ten years.
+-- In milliseconds, rounded up, and one more, because the server's own clock of expiry leaves out
+-- what is less than one; at most ten years.
 local function ttl_for(s, n)
-  local ms = s * 1000 + floor((n + 999999) / 1e6)
+  local ms = s * 1000 + floor((n + 1999999) / 1e6)
   if not (ms >= 1) then ms = 1 elseif ms > 315360000000 then ms = 315360000000 end
   return format('%.0f', ms)
 end
@@ -99,6 +100,8 @@ local function is_count(x) return x >= 0 and x <= 4e15 and x == floor(x) end
 
 -- What is known of keys, by their numbers, and what is to be done with those that changed.
 local state, write = {}, {}
+-- What charges on logs saw, in their order.
+local seen = {}
 
 local function spoilt(k)
   corrupt = corrupt + 1

@@ -71,7 +71,7 @@ if a[3] == 0 then
       local low = l % 1e9
       local n, s = now_n + low, now_s + (l - low) / 1e9
       if n >= 1e9 then n, s = n - 1e9, s + 1 end
-      local value, ttl = format('%d%09d', s, n), format('%d', (l + 999999) / 1e6)
+      local value, ttl = format('%d%09d', s, n), format('%d', (l + 1999999) / 1e6)
       if was[k] then
         call('SET', KEYS[k], value, 'PX', ttl)
       elseif not call('SET', KEYS[k], value, 'PX', ttl, 'NX') then

@@ -1,0 +1,238 @@
+// Groups whose keys live on several real servers, or in several slots of a cluster.
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <weir/limit.h>
+
+#include "store/redis/servers_under_test.h"
+
+namespace weir::redis {
+namespace {
+
+using std::chrono::milliseconds;
+
+Limit Shared(std::string_view text) { return *Limit::Parse(text)->ForSharedStore(); }
+
+// One group over several keys.
+struct Several {
+  Several(StoreOnThread& store, const std::vector<std::string>& names, const Limit& limit,
+          Verb verb = Verb::kCheck)
+      : keys(names), charges(names.size()), decisions(names.size()), receipts(names.size()) {
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      charges[i].rule = "r";
+      charges[i].key = keys[i];
+      charges[i].hash = store.Hash(keys[i]);
+      charges[i].limit = &limit;
+      charges[i].verb = verb;
+    }
+    group.charges = charges;
+    group.decisions = decisions;
+    group.receipts = receipts;
+  }
+  Several(const Several&) = delete;
+  Several& operator=(const Several&) = delete;
+
+  bool Ask(StoreOnThread& store) {
+    store.Ask({&group, 1});
+    EXPECT_FALSE(group.error) << group.error->message;
+    return !group.error && group.decision.allowed;
+  }
+
+  const std::vector<std::string> keys;
+  std::vector<Charge> charges;
+  std::vector<Decision> decisions;
+  std::vector<Receipt> receipts;
+  Group group;
+};
+
+bool AskOne(StoreOnThread& store, const std::string& key, const Limit& limit) {
+  return Several(store, {key}, limit).Ask(store);
+}
+
+// What is left of a key.
+std::int64_t Left(StoreOnThread& store, const std::string& key, const Limit& limit) {
+  Several peek(store, {key}, limit, Verb::kPeek);
+  peek.Ask(store);
+  return peek.group.decision.remaining;
+}
+
+const std::vector<std::string> kKeys = {"a", "b", "c", "d", "e", "f", "g", "h"};
+
+// Three servers that know nothing of each other.
+class RealShards : public testing::Test {
+ protected:
+  RealShards() {
+    for (const Server& server : servers_)
+      settings_.sites.push_back({.endpoint = server.endpoint()});
+    settings_.timeout = milliseconds(250);
+  }
+
+  Server servers_[3];
+  Settings settings_;
+};
+
+TEST_F(RealShards, ChargeAllOrNothing) {
+  StoreOnThread store(settings_);
+  const Limit limit = Shared("10/day");
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(Several(store, kKeys, limit).Ask(store)) << i;
+  EXPECT_FALSE(Several(store, kKeys, limit).Ask(store));
+  // One key is exhausted, the others are not, and stay as they are.
+  for (int i = 0; i < 10; ++i) AskOne(store, "lone", limit);
+  std::vector<std::string> names = {"x1", "x2", "x3", "x4", "x5", "lone"};
+  for (int i = 0; i < 3; ++i) {
+    Several group(store, names, limit);
+    EXPECT_FALSE(group.Ask(store));
+    EXPECT_FALSE(group.decisions.back().allowed);
+    EXPECT_GT(group.group.decision.retry_after, Duration(0));
+  }
+  for (int i = 1; i <= 5; ++i) EXPECT_EQ(Left(store, "x" + std::to_string(i), limit), 10) << i;
+}
+
+TEST_F(RealShards, GiveBackUnderEveryAlgorithm) {
+  StoreOnThread store(settings_);
+  for (const char* text : {"10/day", "10/min leaky_bucket", "10/day fixed_window",
+                           "10/day sliding_window", "10/day sliding_log"}) {
+    const Result<Limit> parsed = Limit::Parse(text);
+    if (!parsed) continue;  // The text does not name the algorithm: see the next test.
+    const Limit limit = *parsed->ForSharedStore();
+    const std::string tag = std::to_string(limit.state_salt());
+    for (int i = 0; i < 10; ++i) AskOne(store, "lone" + tag, limit);
+    Several group(store, {"x" + tag, "y" + tag, "z" + tag, "w" + tag, "lone" + tag}, limit);
+    EXPECT_FALSE(group.Ask(store)) << text;
+    for (const char* key : {"x", "y", "z", "w"})
+      EXPECT_EQ(Left(store, key + tag, limit), 10) << text;
+  }
+}
+
+TEST_F(RealShards, GiveBackUnderAlgorithmsOfEveryKind) {
+  StoreOnThread store(settings_);
+  int number = 0;
+  for (const Algorithm algorithm :
+       {Algorithm::kTokenBucket, Algorithm::kLeakyBucket, Algorithm::kFixedWindow,
+        Algorithm::kSlidingWindow, Algorithm::kSlidingLog, Algorithm::kConcurrency}) {
+    LimitSpec spec{.algorithm = algorithm, .count = 10};
+    if (algorithm != Algorithm::kConcurrency) spec.period = std::chrono::hours(24);
+    const Result<Limit> made = Limit::Make(spec);
+    ASSERT_TRUE(made) << made.error().message;
+    const Limit limit = *made->ForSharedStore();
+    const std::string tag = std::to_string(++number);
+    for (int i = 0; i < 10; ++i) AskOne(store, "lone" + tag, limit);
+    Several group(store, {"x" + tag, "y" + tag, "z" + tag, "w" + tag, "lone" + tag}, limit);
+    EXPECT_FALSE(group.Ask(store)) << number;
+    for (const char* key : {"x", "y", "z", "w"}) {
+      EXPECT_EQ(Left(store, key + tag, limit), 10) << number << key;
+    }
+  }
+}
+
+TEST_F(RealShards, NeverLetTooMuchThroughWhenAttackedFromAllSides) {
+  StoreOnThread one(settings_);
+  StoreOnThread two(settings_);
+  const Limit limit = Shared("200/day");
+  std::atomic<int> allowed{0};
+  const auto attack = [&](StoreOnThread& store, unsigned seed) {
+    for (int i = 0; i < 300; ++i) {
+      std::vector<std::string> keys = {kKeys[seed % 8], kKeys[(seed + 3) % 8], "all"};
+      seed = seed * 1'103'515'245 + 12'345;
+      if (Several(store, keys, limit).Ask(store)) ++allowed;
+    }
+  };
+  std::thread other([&] { attack(two, 7); });
+  attack(one, 1);
+  other.join();
+  EXPECT_LE(allowed.load(), 200);
+  EXPECT_GE(allowed.load(), 190);
+}
+
+TEST_F(RealShards, DenyLocallyWhatIsKnownToBeExhausted) {
+  StoreOnThread store(settings_);
+  const Limit limit = Shared("10/day");
+  const std::vector<std::string> names = {"p1", "p2", "p3", "p4", "p5", "lone"};
+  for (int i = 0; i < 10; ++i) AskOne(store, "lone", limit);
+  EXPECT_FALSE(Several(store, names, limit).Ask(store));
+  for (const Server& server : servers_) server.Signal(SIGSTOP);
+  EXPECT_FALSE(Several(store, names, limit).Ask(store));
+  for (const Server& server : servers_) server.Signal(SIGCONT);
+  Several reset(store, {"lone"}, limit, Verb::kReset);
+  EXPECT_TRUE(reset.Ask(store));
+  EXPECT_TRUE(Several(store, names, limit).Ask(store));
+}
+
+TEST_F(RealShards, EndAGroupWithAnErrorWhenOneOfThemHangs) {
+  settings_.timeout = milliseconds(100);
+  StoreOnThread store(settings_);
+  const Limit limit = Shared("10/day");
+  ASSERT_TRUE(Several(store, kKeys, limit).Ask(store));
+  servers_[1].Signal(SIGSTOP);
+  Several group(store, kKeys, limit);
+  EXPECT_LT(store.Ask({&group.group, 1}), milliseconds(300));
+  ASSERT_TRUE(group.group.error);
+  EXPECT_EQ(group.group.error->code, ErrorCode::kDeadline);
+  servers_[1].Signal(SIGCONT);
+}
+
+TEST_F(RealShards, CommitAndCancelReservationsWhoeverMadeThem) {
+  StoreOnThread one(settings_);
+  StoreOnThread two(settings_);
+  const Limit limit = Shared("10/day");
+  Several reserved(one, kKeys, limit);
+  for (Charge& charge : reserved.charges) charge.cost = 6;
+  reserved.group.action = Action::kReserve;
+  ASSERT_TRUE(reserved.Ask(one));
+  ASSERT_NE(reserved.group.reservation, ReservationId::kNone);
+  for (const std::string& key : kKeys) EXPECT_EQ(Left(one, key, limit), 4) << key;
+
+  const LimitInForce in_force{.rule = two.Hash("r"), .name = "r", .limit = &limit};
+  std::vector<std::uint64_t> settled(64);
+  Group commit{.action = Action::kCommit,
+               .in_force = {&in_force, 1},
+               .reservation = reserved.group.reservation,
+               .cost = 2,
+               .settled = settled};
+  two.Ask({&commit, 1});
+  EXPECT_FALSE(commit.error) << commit.error->message;
+  EXPECT_EQ(commit.settled_count, kKeys.size());
+  for (const std::string& key : kKeys) EXPECT_EQ(Left(one, key, limit), 8) << key;
+  commit.error.reset();
+  two.Ask({&commit, 1});
+  ASSERT_TRUE(commit.error);
+  EXPECT_EQ(commit.error->code, ErrorCode::kNotFound);
+  for (const std::string& key : kKeys) EXPECT_EQ(Left(one, key, limit), 8) << key;
+}
+
+TEST_F(RealShards, LeaveNoReservationBehindWhenAPartDenies) {
+  StoreOnThread store(settings_);
+  const Limit limit = Shared("10/day");
+  for (int i = 0; i < 10; ++i) AskOne(store, "lone", limit);
+  Several reserved(store, {"a", "b", "c", "d", "lone"}, limit);
+  reserved.group.action = Action::kReserve;
+  EXPECT_FALSE(reserved.Ask(store));
+  EXPECT_EQ(reserved.group.reservation, ReservationId::kNone);
+  for (const char* key : {"a", "b", "c", "d"}) EXPECT_EQ(Left(store, key, limit), 10) << key;
+  for (const Server& server : servers_) EXPECT_EQ(server.Ask({"KEYS", "*#*"}), "*0\r\n");
+}
+
+TEST_F(RealShards, ReleaseLeasesOfSeveralKeys) {
+  StoreOnThread store(settings_);
+  const Limit limit =
+      *Limit::Make({.algorithm = Algorithm::kConcurrency, .count = 2})->ForSharedStore();
+  Several first(store, kKeys, limit);
+  ASSERT_TRUE(first.Ask(store));
+  Several second(store, kKeys, limit);
+  ASSERT_TRUE(second.Ask(store));
+  EXPECT_FALSE(Several(store, kKeys, limit).Ask(store));
+  const LimitInForce in_force{.rule = store.Hash("r"), .name = "r", .limit = &limit};
+  Group cancel{.action = Action::kCancel,
+               .in_force = {&in_force, 1},
+               .reservation = first.group.reservation};
+  store.Ask({&cancel, 1});
+  EXPECT_FALSE(cancel.error) << cancel.error->message;
+  for (const std::string& key : kKeys) EXPECT_EQ(Left(store, key, limit), 1) << key;
+}
+
+}  // namespace
+}  // namespace weir::redis
