@@ -329,6 +329,8 @@ std::string LuaEngine::DigestOf(std::string_view text) {
 std::optional<Reply> LuaEngine::Load(std::string_view digest, std::string_view text) {
   if (Knows(digest)) return std::nullopt;
   lua_State* const lua = state_->lua;
+  std::string edited;
+  if (state_->options.edit) text = edited = state_->options.edit(std::string(text));
   if (luaL_loadbuffer(lua, text.data(), text.size(), "@user_script") != 0) {
     Reply error = Reply::Error(std::string("ERR Error compiling script (new function): ") +
                                lua_tostring(lua, -1));
