@@ -42,11 +42,10 @@ SimLoop::SimLoop(World& world, Network* network, const ClockError& error)
 
 SimLoop::~SimLoop() { world_.Cancel(turn_); }
 
-WallTime SimLoop::Beginning() noexcept { return WallTime(std::chrono::seconds(1'748'736'000)); }
+WallTime SimLoop::Beginning() noexcept { return WallTime(std::chrono::seconds(1'748'779'200)); }
 
 Now SimLoop::ReadClock() const noexcept {
-  const Duration elapsed = world_.elapsed();
-  const Duration shown = elapsed + elapsed / 1'000'000 * error_.drift_ppm;
+  const Duration shown = Shown(world_.elapsed());
   // The steady clock has run for a while before the world began.
   return {.steady = SteadyTime(shown + std::chrono::hours(1)),
           .wall = Beginning() + shown + error_.wall_offset};

@@ -47,10 +47,14 @@ class SimLoop final : public Loop {
 
   // The calendar jumps; the steady clock does not.
   void MoveWall(Duration step) noexcept { error_.wall_offset += step; }
+  // How much time has passed by this machine's clock when so much has passed in the world.
+  Duration Shown(Duration elapsed) const noexcept {
+    return elapsed + elapsed / 1'000'000 * error_.drift_ppm;
+  }
   // How long a wait on this machine's clock really is.
   Duration ToWorld(Duration wait) const noexcept;
 
-  // When the world begins: 2025-06-01.
+  // When the world begins: at noon on 2025-06-01.
   static WallTime Beginning() noexcept;
 
  private:

@@ -16,10 +16,10 @@ class Trial {
  public:
   explicit Trial(const Scenario& scenario) : scenario_(scenario) {
     for (const Fault& fault : scenario.faults()) {
-      if (fault.forgets || fault.moves_clock) {
-        forgotten_.push_back(fault.begins);
-        forgotten_.push_back(fault.ends);
-      }
+      if (fault.forgets) lapses_.push_back({fault.begins, fault.ends});
+      // A clock jumps twice: there and back.
+      if (fault.moves_clock) lapses_.push_back({fault.begins, fault.begins});
+      if (fault.moves_clock) lapses_.push_back({fault.ends, fault.ends});
       forgets_ |= fault.forgets;
       moves_clock_ |= fault.moves_clock;
     }
@@ -95,7 +95,7 @@ class Trial {
     if (asked.answers != 1 || WasHeld(asked)) return;
     const Duration took = asked.answered - asked.at;
     if (took > scenario_.settings().timeout + milliseconds(2)) {
-      Say("I6", "took " + std::to_string(took.count()) + " ns" + At(asked));
+      Say("I6", "took " + std::to_string(took.count()) + " ns: " + asked.error + At(asked));
     }
     if (asked.breaker_was_open && took > Duration(0)) {
       Say("I6", "took " + std::to_string(took.count()) + " ns with the breaker open" + At(asked));
@@ -110,15 +110,26 @@ class Trial {
     }
   }
 
+  // Of a part that was let through, by the store or by the process itself.
   Admission AdmissionOf(const Asked& asked, std::size_t part, bool by_store) const {
     const RuleUnderTest& rule = RuleOf(asked.parts[part]);
-    Admission admission{
-        .earliest = asked.at, .latest = asked.answered, .cost = asked.parts[part].cost};
-    admission.at = by_store ? scenario_.ToWorld(asked.group.decided_at) : asked.answered;
-    admission.goes = admission.at + asked.decisions[part].delay;
-    admission.live_until = admission.at + rule.limit.spec().lease;
-    if (asked.released) admission.live_until = std::min(admission.live_until, *asked.released);
-    return admission;
+    Admission it{.delay = asked.decisions[part].delay,
+                 .asked = asked.at,
+                 .answered = asked.answered,
+                 .cost = asked.parts[part].cost};
+    if (!by_store) {
+      it.at = it.earliest = it.latest = scenario_.ProcessTime(asked.process, asked.answered);
+    } else if (moves_clock_ || asked.is_split) {
+      // Parts of a group are decided at different times.
+      it.at = asked.answered;
+      it.earliest = asked.at;
+      it.latest = asked.answered;
+    } else {
+      it.at = it.earliest = it.latest = scenario_.ToWorld(asked.group.decided_at);
+    }
+    it.live_until = it.earliest + rule.limit.spec().lease;
+    if (asked.released) it.live_until = std::min(it.live_until, *asked.released);
+    return it;
   }
 
   void JudgeKey(int rule, int key) {
@@ -140,41 +151,40 @@ class Trial {
     std::ranges::stable_sort(by_store, {}, &Admission::at);
     const std::string which = " of " + scenario_.rules()[static_cast<std::size_t>(rule)].name +
                               ", " + scenario_.keys()[static_cast<std::size_t>(key)];
-    const PromiseTerms terms{.times_are_exact = !moves_clock_,
-                             .forgotten = forgotten_,
-                             .wall_offset = scenario_.ServerOffset()};
+    PromiseTerms terms{.lapses = lapses_};
+    const bool has_splits =
+        std::ranges::any_of(by_store, [](const Admission& it) { return it.earliest != it.latest; });
+    if (!moves_clock_ && !has_splits) terms.wall_offset = scenario_.ServerOffset();
     if (const auto found = FindExcess(limit, by_store, terms)) Say("I1", *found + which);
     JudgeShares(rule, by_process, which);
-    JudgeDenials(rule, key, by_store, which);
+    JudgeDenials(rule, key, which);
   }
 
   // What each process let through by itself is within its share.
   void JudgeShares(int rule, const std::vector<std::vector<Admission>>& by_process,
                    const std::string& which) {
-    const RuleUnderTest& it = scenario_.rules()[static_cast<std::size_t>(rule)];
-    if (it.mode != FailureMode::kStatic || scenario_.counts_fleet()) return;
-    if (it.limit.algorithm() == Algorithm::kConcurrency) return;
-    const Limit share = ShareOf(it.limit, scenario_.processes());
+    const RuleUnderTest& guarded = scenario_.rules()[static_cast<std::size_t>(rule)];
+    if (guarded.mode != FailureMode::kStatic || scenario_.counts_fleet()) return;
+    if (guarded.limit.algorithm() == Algorithm::kConcurrency) return;
+    const Limit share = ShareOf(guarded.limit, scenario_.processes());
     for (const std::vector<Admission>& admissions : by_process) {
-      // Its clock runs a little fast, or slow.
-      std::vector<Admission> slower = admissions;
-      for (Admission& admission : slower) {
-        admission.latest += admission.latest / 5'000;
-        admission.earliest = admission.at;
-      }
-      if (const auto found = FindExcess(share, slower, {.times_are_exact = false})) {
+      if (const auto found = FindExcess(share, admissions, {})) {
         Say("I1", "by its share: " + *found + which);
       }
     }
   }
 
   // Whether every denial by the store can be accounted for.
-  void JudgeDenials(int rule, int key, const std::vector<Admission>& /*admitted*/,
-                    const std::string& which) {
+  void JudgeDenials(int rule, int key, const std::string& which) {
     if (moves_clock_) return;
     const Limit& limit = scenario_.rules()[static_cast<std::size_t>(rule)].limit;
     std::vector<Admission> charged;
-    std::vector<std::pair<Duration, std::int64_t>> unknown;
+    struct Perhaps {
+      Duration from;
+      Duration to;
+      std::int64_t cost;
+    };
+    std::vector<Perhaps> unknown;
     for (const Asked& asked : scenario_.asked()) {
       for (std::size_t i = 0; i < asked.parts.size(); ++i) {
         if (asked.parts[i].rule != rule || asked.parts[i].key != key) continue;
@@ -182,7 +192,7 @@ class Trial {
         const bool may_be_held = asked.is_split && !asked.group.decision.allowed;
         if (asked.fate == Asked::Fate::kUnknown || may_be_held ||
             (asked.is_split && asked.fate == Asked::Fate::kFailed)) {
-          unknown.emplace_back(asked.at, asked.parts[i].cost);
+          unknown.push_back({asked.at, Duration::max(), asked.parts[i].cost});
         } else if (is_decided && asked.group.decision.allowed) {
           Admission admission = AdmissionOf(asked, i, true);
           admission.live_until = admission.at + limit.spec().lease + milliseconds(1);
@@ -190,6 +200,8 @@ class Trial {
             admission.live_until = std::min(admission.live_until, *asked.release_done);
           }
           charged.push_back(admission);
+          // Until it is known to have been charged it may have been.
+          unknown.push_back({asked.at, admission.at, asked.parts[i].cost});
         }
       }
     }
@@ -202,8 +214,8 @@ class Trial {
         continue;
       }
       std::int64_t may_be = 0;
-      for (const auto& [at, cost] : unknown) may_be += at <= asked.answered ? cost : 0;
       const Duration at = scenario_.ToWorld(asked.group.decided_at);
+      for (const Perhaps& it : unknown) may_be += it.from <= at && at < it.to ? it.cost : 0;
       if (!MayDeny(limit, charged, may_be, at, asked.parts[0].cost, scenario_.ServerOffset())) {
         Say("I2", "denied without need" + which + At(asked));
       }
@@ -250,7 +262,7 @@ class Trial {
   }
 
   const Scenario& scenario_;
-  std::vector<Duration> forgotten_;
+  std::vector<Lapse> lapses_;
   bool forgets_ = false;
   bool moves_clock_ = false;
   std::vector<std::string> broken_;

@@ -32,9 +32,10 @@ Wide MostIn(const LimitSpec& spec, Duration length, std::int64_t largest_cost) {
   }
 }
 
-std::int64_t ForgottenBetween(const PromiseTerms& terms, Duration first, Duration last) {
-  return std::ranges::count_if(terms.forgotten,
-                               [&](Duration at) { return first <= at && at <= last; });
+std::int64_t LapsesBetween(const PromiseTerms& terms, Duration first, Duration last) {
+  return std::ranges::count_if(terms.lapses, [&](const Lapse& lapse) {
+    return lapse.begins <= last && first <= lapse.ends;
+  });
 }
 
 std::string Text(std::int64_t sum, Duration from, Duration to) {
@@ -47,13 +48,13 @@ std::optional<std::string> FindExcessOfLeases(const Limit& limit,
                                               const PromiseTerms& terms) {
   for (const Admission& now : admissions) {
     std::int64_t live = 0;
-    Duration first = now.at;
+    Duration first = now.asked;
     for (const Admission& lease : admissions) {
       if (lease.at > now.at || lease.live_until <= now.at) continue;
       live += lease.cost;
-      first = std::min(first, lease.at);
+      first = std::min(first, lease.asked);
     }
-    const std::int64_t most = limit.capacity() * (1 + ForgottenBetween(terms, first, now.latest));
+    const std::int64_t most = limit.capacity() * (1 + LapsesBetween(terms, first, now.answered));
     if (live > most) return std::to_string(live) + " leases at " + std::to_string(now.at.count());
   }
   return std::nullopt;
@@ -72,10 +73,10 @@ std::optional<std::string> FindFullWindow(const Limit& limit,
   std::map<std::int64_t, std::int64_t> sums;
   std::map<std::int64_t, Duration> firsts;
   for (const Admission& it : admissions) {
-    const std::int64_t window = WindowOf(spec, it.at, terms.wall_offset);
-    const Duration first = firsts.emplace(window, it.earliest).first->second;
+    const std::int64_t window = WindowOf(spec, it.at, *terms.wall_offset);
+    const Duration first = firsts.emplace(window, it.asked).first->second;
     const std::int64_t sum = sums[window] += it.cost;
-    if (sum > spec.count * (1 + ForgottenBetween(terms, first, it.latest))) {
+    if (sum > spec.count * (1 + LapsesBetween(terms, first, it.answered))) {
       return Text(sum, first, it.at) + " in one window";
     }
   }
@@ -87,31 +88,31 @@ std::optional<std::string> FindFullWindow(const Limit& limit,
 std::optional<std::string> FindExcess(const Limit& limit, std::vector<Admission> admissions,
                                       const PromiseTerms& terms) {
   const LimitSpec& spec = limit.spec();
+  const bool has_calendar = terms.wall_offset.has_value();
   if (spec.algorithm == Algorithm::kConcurrency) {
-    return terms.times_are_exact ? FindExcessOfLeases(limit, admissions, terms) : std::nullopt;
+    return has_calendar ? FindExcessOfLeases(limit, admissions, terms) : std::nullopt;
   }
-  if (spec.algorithm == Algorithm::kFixedWindow && terms.times_are_exact) {
+  if (spec.algorithm == Algorithm::kFixedWindow && has_calendar) {
     if (auto found = FindFullWindow(limit, admissions, terms)) return found;
   }
-  std::ranges::stable_sort(admissions, {}, [&](const Admission& it) {
-    return terms.times_are_exact ? it.goes : it.latest;
-  });
+  std::ranges::stable_sort(admissions, {}, [](const Admission& it) { return it.at + it.delay; });
   std::int64_t largest = 0;
   for (const Admission& it : admissions) largest = std::max(largest, it.cost);
   for (std::size_t i = 0; i < admissions.size(); ++i) {
     std::int64_t sum = 0;
-    Duration earliest = admissions[i].earliest;
-    Duration latest = admissions[i].latest;
+    Duration begins = Duration::max();
+    Duration ends = Duration::min();
+    Duration asked = Duration::max();
+    Duration answered = Duration::min();
     for (std::size_t j = i; j < admissions.size(); ++j) {
-      sum += admissions[j].cost;
-      earliest = std::min(earliest, admissions[j].earliest);
-      latest = std::max(latest, admissions[j].latest);
-      const Duration length =
-          terms.times_are_exact ? admissions[j].goes - admissions[i].goes : latest - earliest;
-      const Wide more = Wide{limit.capacity()} * ForgottenBetween(terms, earliest, latest);
-      if (Wide{sum} > MostIn(spec, length, largest) + more) {
-        return Text(sum, admissions[i].goes, admissions[j].goes);
-      }
+      const Admission& it = admissions[j];
+      sum += it.cost;
+      begins = std::min(begins, it.earliest + it.delay);
+      ends = std::max(ends, it.latest + it.delay);
+      asked = std::min(asked, it.asked);
+      answered = std::max(answered, it.answered);
+      const Wide more = Wide{limit.capacity()} * LapsesBetween(terms, asked, answered);
+      if (Wide{sum} > MostIn(spec, ends - begins, largest) + more) return Text(sum, begins, ends);
     }
   }
   return std::nullopt;

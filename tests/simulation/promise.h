@@ -12,21 +12,26 @@ namespace weir::simulation {
 
 struct Admission {
   Duration at{0};        // When it was decided.
-  Duration goes{0};      // When it went ahead: later, if it was told to wait.
-  Duration earliest{0};  // It was asked no earlier,
-  Duration latest{0};    // and answered no later.
+  Duration delay{0};     // It went ahead so much later.
+  Duration earliest{0};  // It was decided no earlier,
+  Duration latest{0};    // and no later.
+  Duration asked{0};     // By the world's clock, whatever those above go by.
+  Duration answered{0};
   std::int64_t cost = 1;
   Duration live_until{0};  // Leases.
 };
 
+// Some time within it a server forgot something, or took another time for the present.
+struct Lapse {
+  Duration begins{0};
+  Duration ends{0};
+};
+
 struct PromiseTerms {
-  // `at` is what the server's clock showed, to the microsecond. Otherwise only the times of asking
-  // and answering are known.
-  bool times_are_exact = true;
-  // When servers forgot something, in the world's time.
-  std::vector<Duration> forgotten{};
-  // How far the server's calendar is ahead of the world's time.
-  Duration wall_offset{0};
+  std::vector<Lapse> lapses{};
+  // How far the server's calendar is ahead of the world's time, if that is known, and `at` is when
+  // it was by that calendar.
+  std::optional<Duration> wall_offset{};
 };
 
 // The first interval in which there was too much.

@@ -60,7 +60,7 @@ Limit Scenario::DrawLimit() {
       break;
     case Algorithm::kSlidingWindow:
       spec.strict = random_.Chance(50);
-      spec.sub_windows = static_cast<int>(random_.Between(2, 12));
+      if (spec.strict) spec.sub_windows = static_cast<int>(random_.Between(2, 12));
       break;
     case Algorithm::kConcurrency:
       spec.count = random_.Between(1, 8);
@@ -70,7 +70,7 @@ Limit Scenario::DrawLimit() {
     default:
       break;
   }
-  return *Limit::Make(spec)->ForSharedStore();
+  return Limit::Make(spec).value().ForSharedStore().value();
 }
 
 void Scenario::DrawRules() {
@@ -91,7 +91,7 @@ void Scenario::DrawRules() {
                       : Duration(std::chrono::hours(24));
   ledger.strict = ledger.algorithm == Algorithm::kSlidingWindow && random_.Chance(50);
   rules_.push_back({.name = "ledger",
-                    .limit = *Limit::Make(ledger)->ForSharedStore(),
+                    .limit = Limit::Make(ledger).value().ForSharedStore().value(),
                     .mode = random_.OneOf({FailureMode::kOpen, FailureMode::kClosed}),
                     .is_ledger = true});
   const auto keys = random_.Between(1, 3);
@@ -315,6 +315,10 @@ void Scenario::AskLedgers() {
 
 Duration Scenario::ToWorld(WallTime server) const {
   return server - sim::SimLoop::Beginning() - deployment_->clock_offset();
+}
+
+Duration Scenario::ProcessTime(int process, Duration world) const {
+  return processes_[static_cast<std::size_t>(process)]->loop.Shown(world);
 }
 
 std::vector<int> Scenario::fleet_sizes() const {

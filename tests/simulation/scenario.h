@@ -97,6 +97,8 @@ class Scenario final : private Completion, private Testimony {
   Duration ToWorld(WallTime server) const;
   // How far the calendar of the servers is ahead, if none was moved.
   Duration ServerOffset() const { return deployment_->clock_offset(); }
+  // What the steady clock of a process showed, since the world began.
+  Duration ProcessTime(int process, Duration world) const;
   // What is left of a ledger after the run; nothing if it could not be asked.
   struct LedgerEntry {
     int rule;

@@ -67,7 +67,7 @@ TEST(Simulation, KeepsEveryPromiseUnderEveryFault) {
   }
   for (std::thread& thread : threads) thread.join();
   std::printf("%zu requests\n", requests.load());
-  for (std::size_t i = 0; i < std::min<std::size_t>(failures.size(), 10); ++i) {
+  for (std::size_t i = 0; i < std::min<std::size_t>(failures.size(), 40); ++i) {
     ADD_FAILURE() << failures[i];
   }
   EXPECT_EQ(failures.size(), 0U);
