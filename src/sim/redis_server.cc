@@ -33,8 +33,11 @@ std::vector<std::string_view> KeysOf(Words words) {
 // One connection.
 class RedisServer::Session final : public StreamHandler {
  public:
-  Session(RedisServer& server, std::unique_ptr<Stream> stream)
-      : server_(server), stream_(std::move(stream)), is_known_(server.options_.password.empty()) {
+  Session(RedisServer& server, std::uint64_t number, std::unique_ptr<Stream> stream)
+      : server_(server),
+        number_(number),
+        stream_(std::move(stream)),
+        is_known_(server.options_.password.empty()) {
     stream_->SetHandler(*this);
     ReadMore();
   }
@@ -48,9 +51,10 @@ class RedisServer::Session final : public StreamHandler {
     if (server_.slowness_ == Duration(0)) return Work();
     World& world = server_.world_;
     server_.busy_until_ = std::max(server_.busy_until_, world.elapsed()) + server_.slowness_;
-    world.At(server_.busy_until_, [&server = server_, this] {
-      server.loop_.Ready([&server, this] {
-        if (server.sessions_.contains(this)) Work();
+    world.At(server_.busy_until_, [&server = server_, number = number_] {
+      server.loop_.Ready([&server, number] {
+        const auto found = server.sessions_.find(number);
+        if (found != server.sessions_.end()) found->second->Work();
       });
     });
   }
@@ -122,7 +126,7 @@ class RedisServer::Session final : public StreamHandler {
   // The object stays until nobody can be in it any more.
   void End() {
     stream_.reset();
-    const auto found = server_.sessions_.find(this);
+    const auto found = server_.sessions_.find(number_);
     if (found == server_.sessions_.end()) return;
     server_.ended_.push_back(std::move(found->second));
     server_.sessions_.erase(found);
@@ -130,6 +134,7 @@ class RedisServer::Session final : public StreamHandler {
   }
 
   RedisServer& server_;
+  const std::uint64_t number_;
   std::unique_ptr<Stream> stream_;
   resp::CommandReader reader_;
   ByteBuffer in_;
@@ -159,7 +164,7 @@ void RedisServer::Crash() {
   is_up_ = false;
   network_.StopListening(options_.address);
   network_.Reset(options_.address);
-  for (auto& [session, owned] : std::exchange(sessions_, {})) ended_.push_back(std::move(owned));
+  for (auto& [number, owned] : std::exchange(sessions_, {})) ended_.push_back(std::move(owned));
   loop_.Post([this] { ended_.clear(); });
 }
 
@@ -213,9 +218,8 @@ void RedisServer::Join(RedisCluster* cluster) {
 
 void RedisServer::OnAccept(std::unique_ptr<Stream> stream) {
   if (!is_up_) return;
-  auto session = std::make_unique<Session>(*this, std::move(stream));
-  Session* const key = session.get();
-  sessions_.emplace(key, std::move(session));
+  const std::uint64_t number = ++accepted_;
+  sessions_.emplace(number, std::make_unique<Session>(*this, number, std::move(stream)));
 }
 
 Reply RedisServer::Answer(Session& session, Words words) {

@@ -93,7 +93,8 @@ class RedisServer final : private Acceptor {
   RedisCore core_;
   RedisCluster* cluster_ = nullptr;
   std::map<std::string, std::string> masters_;
-  std::map<Session*, std::unique_ptr<Session>> sessions_;
+  std::map<std::uint64_t, std::unique_ptr<Session>> sessions_;  // In the order they came.
+  std::uint64_t accepted_ = 0;
   std::vector<std::unique_ptr<Session>> ended_;  // Until nothing of them is under way.
   bool is_up_ = false;
   bool is_read_only_ = false;

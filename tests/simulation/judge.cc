@@ -196,7 +196,8 @@ class Trial {
         } else if (is_decided && asked.group.decision.allowed) {
           Admission admission = AdmissionOf(asked, i, true);
           admission.live_until = admission.at + limit.spec().lease + milliseconds(1);
-          if (asked.release_done) {
+          // That it was given back may have been forgotten.
+          if (asked.release_done && !forgets_) {
             admission.live_until = std::min(admission.live_until, *asked.release_done);
           }
           charged.push_back(admission);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "store/redis/slots.h"
+#include "entropy.h"
 
 namespace weir::simulation {
 namespace {
@@ -237,6 +237,10 @@ void Scenario::OnDecided(Group& group) noexcept {
   }
   world_.Note(static_cast<std::uint64_t>(group.decision.allowed) * 16 +
               static_cast<std::uint64_t>(group.decision.source));
+  if (mistake_ == Mistake::kReplaysAfterOutage && group.decision.allowed &&
+      group.decision.source != Source::kStore) {
+    world_.After(seconds(2), [this, &asked] { Replay(asked); });
+  }
   if (group.decision.allowed && group.reservation != ReservationId::kNone && random_.Chance(70)) {
     processes_[static_cast<std::size_t>(asked.process)]->loop.world().After(
         random_.Between(milliseconds(1), milliseconds(500)), [this, &asked] { Release(asked); });
@@ -253,6 +257,22 @@ void Scenario::Release(Asked& asked) {
     returned.of = &asked;
     returned_by_group_[&returned.group] = &returned;
     process.store.Submit(std::span(&returned.group, 1), process.loop.now(), *this);
+  });
+}
+
+void Scenario::Replay(const Asked& asked) {
+  struct Nobody final : Completion {
+    void OnDecided(Group& /*group*/) noexcept override {}
+  };
+  static Nobody nobody;
+  Process& process = *processes_[static_cast<std::size_t>(asked.process)];
+  Asked& again = replayed_.emplace_back();
+  again.charges = asked.charges;
+  again.decisions.resize(again.charges.size());
+  again.group.charges = again.charges;
+  again.group.decisions = again.decisions;
+  process.loop.Post([&process, &again] {
+    process.store.Submit(std::span(&again.group, 1), process.loop.now(), nobody);
   });
 }
 

@@ -126,6 +126,7 @@ class Scenario final : private Completion, private Testimony {
   void Ask(int process, std::vector<Part> parts);
   void Submit(int process, Asked& asked);
   void Release(Asked& asked);
+  void Replay(const Asked& asked);
   void LookAround();
   void AskLedgers();
   bool IsSplit(const std::vector<Part>& parts) const;
@@ -155,6 +156,7 @@ class Scenario final : private Completion, private Testimony {
   };
   std::deque<Returned> returned_;
   std::unordered_map<Group*, Returned*> returned_by_group_;
+  std::deque<Asked> replayed_;  // By mistake.
   std::vector<LedgerEntry> ledger_;
   std::vector<std::string> excesses_;
 };

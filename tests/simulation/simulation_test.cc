@@ -76,7 +76,8 @@ TEST(Simulation, KeepsEveryPromiseUnderEveryFault) {
 TEST(Simulation, RunsTheSameForTheSameSeed) {
   sim::LuaEngine engine;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
-    EXPECT_EQ(RunSeed(seed, engine).fingerprint, RunSeed(seed, engine).fingerprint) << seed;
+    const Outcome first = RunSeed(seed, engine);
+    EXPECT_EQ(first.fingerprint, RunSeed(seed, engine).fingerprint) << first.description;
   }
 }
 
@@ -85,11 +86,13 @@ class PlantedMistake : public testing::TestWithParam<Mistake> {};
 
 TEST_P(PlantedMistake, IsFound) {
   sim::LuaEngine::Options options;
-  if (GetParam() == Mistake::kChargesOnDenial) {
-    options.edit = [](std::string text) {
+  bool is_edited = GetParam() != Mistake::kChargesOnDenial;
+  if (!is_edited) {
+    options.edit = [&is_edited](std::string text) {
       const std::string right = "local takes = ok and passed[c]";
       const std::size_t at = text.find(right);
-      EXPECT_NE(at, std::string::npos) << "the script has changed";
+      if (at == std::string::npos) return text;
+      is_edited = true;
       return text.replace(at, right.size(), "local takes = passed[c]");
     };
   }
@@ -99,6 +102,7 @@ TEST_P(PlantedMistake, IsFound) {
     if (!RunSeed(seed, engine, GetParam()).broken.empty()) ++found;
   }
   EXPECT_GT(found, 0);
+  EXPECT_TRUE(is_edited) << "the script has changed";
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PlantedMistake,
