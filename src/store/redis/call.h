@@ -46,10 +46,11 @@ class Call {
   virtual std::uint64_t weight() const noexcept { return 1; }
 
   SteadyTime deadline{};
-  int rounds = 0;          // How often it was sent.
-  bool with_text = false;  // A script: send it whole.
-  bool asking = false;     // With ASKING ahead of it.
-  bool is_probe = false;   // Sent whatever the breaker says.
+  int rounds = 0;           // How often it was sent.
+  bool with_text = false;   // A script: send it whole.
+  bool asking = false;      // With ASKING ahead of it.
+  bool is_hurried = false;  // Has less time than servers are given: running out of it says little.
+  bool is_probe = false;    // Sent whatever the breaker says.
 };
 
 }  // namespace weir::redis

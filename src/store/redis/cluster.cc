@@ -17,6 +17,8 @@ constexpr Duration kAskWhenNot = std::chrono::milliseconds(250);
 constexpr Duration kLeastPause = std::chrono::milliseconds(100);
 // For so long one that has left may still be pointed to.
 constexpr Duration kRemembered = std::chrono::seconds(2);
+// No cluster has more; who points to more is not to be believed.
+constexpr std::size_t kMostMembers = 2'048;
 
 }  // namespace
 
@@ -96,7 +98,7 @@ std::optional<Obstacle> Cluster::WhyUnknown() noexcept {
 
 Node* Cluster::FindPointedTo(const Endpoint& site, Node& asked) {
   AskSoon();
-  if (site.port == 0) return nullptr;
+  if (site.port == 0 || members_.size() >= kMostMembers) return nullptr;
   Site there = asked.site();
   there.endpoint.port = site.port;
   if (!site.host.empty()) there.endpoint.host = site.host;
@@ -148,7 +150,7 @@ void Cluster::Ask() {
 void Cluster::OnNotTold(const CallEnd& end) noexcept {
   if (end.kind == CallEnd::Kind::kErrorReply && !has_map_) {
     refusal_ = Obstacle{end.fault, end.error};
-    maker_.registry.Tell("cluster", "slots", "CLUSTER SLOTS: " + end.error.message);
+    maker_.registry.Tell("cluster", "CLUSTER SLOTS: " + end.error.message);
   }
   AskSoon();
 }
@@ -158,7 +160,7 @@ void Cluster::OnTold(const std::vector<SlotRange>& ranges, const Node& asked) {
   std::vector<Node*> owners(kSlots, nullptr);
   std::unordered_set<const Node*> listed;
   for (const SlotRange& range : ranges) {
-    if (range.master.port == 0) continue;
+    if (range.master.port == 0 || members_.size() >= kMostMembers) continue;
     Site site = asked.site();
     site.endpoint = {.host = range.master.host.empty() ? site.endpoint.host : range.master.host,
                      .port = range.master.port,

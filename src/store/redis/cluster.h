@@ -26,6 +26,9 @@ class Cluster final : public Topology, private Node::Watcher {
   Node* FindPointedTo(const Endpoint& site, Node& asked) override;
   void Move(std::uint16_t slot, Node& there) noexcept override;
   void Suspect(Node& /*node*/) noexcept override { AskSoon(); }
+  void CountFault(StoreFault fault, std::uint64_t calls) noexcept override {
+    if (!members_.empty()) members_.begin()->second.node->CountFault(fault, calls);
+  }
 
  private:
   class SlotsCall;

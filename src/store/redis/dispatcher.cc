@@ -56,6 +56,7 @@ std::unique_ptr<ScriptCommand> Dispatcher::Begin(const ScriptCommand::Item& item
   command->slot = slot;
   command->deadline = deadline;
   command->settles = Settles(item.group);
+  command->is_hurried = deadline < loop_.now().steady + settings_.timeout;
   return command;
 }
 
@@ -76,9 +77,11 @@ void Dispatcher::Submit(const ScriptCommand::Item& item, std::uint16_t slot,
     return Gather(item, *node, slot, deadline);
   }
   if (const std::optional<Obstacle> obstacle = topology_->WhyUnknown()) {
+    topology_->CountFault(obstacle->fault, 1);
     return FailGroup(item, obstacle->error);
   }
   if (parked_.size() >= static_cast<std::size_t>(settings_.max_in_flight)) {
+    topology_->CountFault(StoreFault::kOverload, 1);
     return FailGroup(item, {ErrorCode::kOverloaded, "too many wait until the servers are known"});
   }
   Park(Begin(item, slot, deadline), Duration(0));
@@ -128,7 +131,8 @@ void Dispatcher::OnEnded(std::unique_ptr<ScriptCommand> command, Node& node, Cal
   if (end.kind == CallEnd::Kind::kErrorReply && !is_closed_ && TryElsewhere(command, node, end)) {
     return;
   }
-  node.CountFault(end.fault, command->groups());
+  const bool says_little = command->is_hurried && end.fault == StoreFault::kTimeout;
+  if (!says_little) node.CountFault(end.fault, command->groups());
   Fail(std::move(command), end.error);
 }
 
@@ -164,30 +168,44 @@ bool Dispatcher::TryElsewhere(std::unique_ptr<ScriptCommand>& command, Node& nod
 }
 
 void Dispatcher::Park(std::unique_ptr<ScriptCommand> command, Duration wait) {
+  parked_.push_back({std::move(command), loop_.now().steady + wait});
+  WakeForParked();
+}
+
+void Dispatcher::WakeForParked() {
+  if (parked_.empty()) return;
   const SteadyTime now = loop_.now().steady;
-  if (parked_.empty()) timer_->Start(kTryAgainAfter);
-  parked_.push_back({std::move(command), now + wait});
+  Duration next = kTryAgainAfter;
+  for (const Parked& parked : parked_) next = std::min(next, parked.command->deadline - now);
+  timer_->Start(std::max(Duration(0), next));
 }
 
 void Dispatcher::Tick() {
   TryParked();
-  if (!parked_.empty()) timer_->Start(kTryAgainAfter);
+  WakeForParked();
 }
 
 void Dispatcher::TryParked() noexcept {
   const SteadyTime now = loop_.now().steady;
   for (Parked& parked : std::exchange(parked_, {})) {
+    Node* const node = topology_->Find(parked.command->slot);
+    const auto obstacle = node == nullptr ? topology_->WhyUnknown() : std::nullopt;
     if (parked.command->deadline <= now) {
-      Fail(std::move(parked.command), {ErrorCode::kDeadline, "no server for it in time"});
-    } else if (Node* const node = topology_->Find(parked.command->slot);
-               node != nullptr && parked.due <= now) {
+      FailUnplaced(std::move(parked.command),
+                   {StoreFault::kTimeout, {ErrorCode::kDeadline, "no server for it in time"}});
+    } else if (obstacle) {
+      FailUnplaced(std::move(parked.command), *obstacle);
+    } else if (node != nullptr && parked.due <= now) {
       node->Send(std::move(parked.command));
-    } else if (const auto obstacle = topology_->WhyUnknown(); node == nullptr && obstacle) {
-      Fail(std::move(parked.command), obstacle->error);
     } else {
       parked_.push_back(std::move(parked));
     }
   }
+}
+
+void Dispatcher::FailUnplaced(std::unique_ptr<ScriptCommand> command, const Obstacle& obstacle) {
+  topology_->CountFault(obstacle.fault, command->groups());
+  Fail(std::move(command), obstacle.error);
 }
 
 void Dispatcher::Fail(std::unique_ptr<ScriptCommand> command, const Error& error) {

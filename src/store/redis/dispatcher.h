@@ -17,9 +17,9 @@ namespace weir::redis {
 // Belongs to the loop's thread.
 class Dispatcher final : private TurnEnd, private ScriptCommand::Owner {
  public:
-  // How many groups share a call at most: with more, the first wait longer for the last than what
-  // sharing saves.
-  static constexpr std::size_t kMostGroups = 32;
+  // How many groups share a call at most. Half as many cost the server a tenth more; more would
+  // keep the first waiting for the last, and others from the server.
+  static constexpr std::size_t kMostGroups = 64;
 
   Dispatcher(Loop& loop, const Settings& settings);
   Dispatcher(const Dispatcher&) = delete;
@@ -61,6 +61,8 @@ class Dispatcher final : private TurnEnd, private ScriptCommand::Owner {
   void Park(std::unique_ptr<ScriptCommand> command, Duration wait);
   void Tick();
   void Fail(std::unique_ptr<ScriptCommand> command, const Error& error);
+  void FailUnplaced(std::unique_ptr<ScriptCommand> command, const Obstacle& obstacle);
+  void WakeForParked();
 
   Loop& loop_;
   const Settings& settings_;

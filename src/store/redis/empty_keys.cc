@@ -4,7 +4,8 @@
 
 namespace weir::redis {
 
-void EmptyKeys::Add(const Charge& charge, const Decision& decision, SteadyTime now) {
+void EmptyKeys::Add(const Charge& charge, const Decision& decision, SteadyTime now,
+                    WallTime decided_at) {
   const bool will_end = decision.retry_after > Duration(0) && decision.retry_after < kNever;
   if (decision.allowed || !will_end || charge.hash == 0) return;
   if (keys_.size() >= kMost) {
@@ -12,10 +13,11 @@ void EmptyKeys::Add(const Charge& charge, const Decision& decision, SteadyTime n
     if (keys_.size() >= kMost) return;  // It is asked again, which is right if slower.
   }
   const Duration wait = std::min<Duration>(decision.retry_after, std::chrono::hours(1));
-  keys_[charge.hash] = {now, now + wait, std::max<std::int64_t>(1, charge.cost), decision};
+  keys_[charge.hash] = {now, now + wait, decided_at, std::max<std::int64_t>(1, charge.cost),
+                        decision};
 }
 
-const Decision* EmptyKeys::Find(const Charge& charge, SteadyTime now) noexcept {
+const EmptyKeys::Known* EmptyKeys::Find(const Charge& charge, SteadyTime now) noexcept {
   const auto found = keys_.find(charge.hash);
   if (found == keys_.end()) return nullptr;
   const Denial& denial = found->second;
@@ -26,11 +28,13 @@ const Decision* EmptyKeys::Find(const Charge& charge, SteadyTime now) noexcept {
   // Who wants less, or is ready to wait for it, may fare better.
   if (charge.cost < denial.cost || charge.wait > Duration(0)) return nullptr;
   const Duration passed = now - denial.since;
-  told_ = denial.decision;
-  told_.rule = charge.rule;
-  told_.cost = charge.cost;
-  told_.retry_after -= passed;
-  told_.reset_after = std::max(told_.retry_after, told_.reset_after - passed);
+  Decision& decision = told_.decision;
+  decision = denial.decision;
+  decision.rule = charge.rule;
+  decision.cost = charge.cost;
+  decision.retry_after -= passed;
+  decision.reset_after = std::max(decision.retry_after, decision.reset_after - passed);
+  told_.time = denial.decided_at + passed;
   return &told_;
 }
 

@@ -18,11 +18,16 @@ class EmptyKeys {
   static constexpr std::size_t kMost = 4'096;
 
   // The charge was denied so.
-  void Add(const Charge& charge, const Decision& decision, SteadyTime now);
+  void Add(const Charge& charge, const Decision& decision, SteadyTime now,
+           WallTime decided_at = {});
   // It may have something again.
   void Forget(const Charge& charge) noexcept { keys_.erase(charge.hash); }
   // Null if it is not known to be exhausted for this charge. Good until the next call.
-  const Decision* Find(const Charge& charge, SteadyTime now) noexcept;
+  struct Known {
+    Decision decision{};
+    WallTime time{};  // By the store's clock, about now.
+  };
+  const Known* Find(const Charge& charge, SteadyTime now) noexcept;
 
   std::size_t size() const noexcept { return keys_.size(); }
 
@@ -30,12 +35,13 @@ class EmptyKeys {
   struct Denial {
     SteadyTime since;
     SteadyTime until;
+    WallTime decided_at;
     std::int64_t cost;
     Decision decision;
   };
 
   std::unordered_map<std::uint64_t, Denial> keys_;
-  Decision told_;
+  Known told_;
 };
 
 }  // namespace weir::redis

@@ -23,8 +23,9 @@ TEST(EmptyKeys, AreDeniedUntilTheirRetryAfter) {
   const Charge charge{.rule = "r", .hash = 7, .cost = 2};
   EXPECT_EQ(keys.Find(charge, kStart), nullptr);
   keys.Add(charge, Denied(seconds(1)), kStart);
-  const Decision* const known = keys.Find(charge, kStart + milliseconds(400));
-  ASSERT_NE(known, nullptr);
+  const EmptyKeys::Known* const found = keys.Find(charge, kStart + milliseconds(400));
+  ASSERT_NE(found, nullptr);
+  const Decision* const known = &found->decision;
   EXPECT_FALSE(known->allowed);
   EXPECT_EQ(known->rule, "r");
   EXPECT_EQ(known->retry_after, milliseconds(600));

@@ -25,7 +25,7 @@ constexpr std::string_view kKey = "weir1:{~fleet}:members";
 }  // namespace
 
 Heartbeat::~Heartbeat() {
-  Tell(std::unexpected(Error{ErrorCode::kOverloaded, "the store is being closed"}));
+  Tell(std::unexpected(Error{ErrorCode::kOverloaded, "no server could be told"}));
 }
 
 void Heartbeat::Tell(Result<int> result) {

@@ -147,10 +147,9 @@ void Node::RetryLater(Lane& lane) {
 std::optional<Obstacle> Node::Inspect(const Connection& connection) {
   if (options_.is_sentinel) return std::nullopt;
   const ServerFacts facts = ReadServerFacts(connection.info());
-  if (registry_.TakeCheck(name(), facts.run)) {
-    for (const ServerNotice& notice : CheckServer(facts)) {
-      registry_.Tell(name(), notice.subject, notice.text, facts.run);
-    }
+  is_to_be_tried_ = registry_.TakeCheck(name(), facts.run);
+  if (is_to_be_tried_) {
+    for (const ServerNotice& notice : CheckServer(facts)) registry_.Tell(name(), notice.text);
   }
   if (!IsTooOld(facts)) return std::nullopt;
   return Obstacle{StoreFault::kOther,
@@ -164,11 +163,10 @@ void Node::OnReady(Connection& connection) noexcept {
   }
   lane.failures = 0;
   ShowCounts();
-  if (is_probing_) {
-    SendProbe();
-  } else {
-    SendQueued();
-  }
+  // A server that was not seen before shows with a call which rights are missing.
+  const bool tries = std::exchange(is_to_be_tried_, false) && options_.make_probe;
+  if (is_probing_ || tries) SendProbe();
+  if (!is_probing_) SendQueued();
   watcher_.OnReady(*this);
 }
 
@@ -179,7 +177,7 @@ void Node::OnOver(Connection& connection, StoreFault fault, Error error) noexcep
   if (!was_made) {
     ++lane.failures;
     if (fault == StoreFault::kCredentials) {
-      registry_.Tell(name(), "credentials", "the server does not let us in: " + error.message);
+      registry_.Tell(name(), "the server does not let us in: " + error.message);
     }
     last_ = {fault, error};
   }
@@ -228,7 +226,7 @@ void Node::OnErrorReply(Connection& connection, std::unique_ptr<Call> call, std:
   }
   end.error = {ErrorCode::kOverloaded, name() + ": " + std::string(Readable(text))};
   if (end.fault == StoreFault::kCredentials) {
-    registry_.Tell(name(), "rights", "missing rights: " + std::string(Readable(text)));
+    registry_.Tell(name(), "missing rights: " + std::string(Readable(text)));
   }
   const bool elsewhere = end.reply.remedy == Remedy::kGoThere ||
                          end.reply.remedy == Remedy::kAskThere ||
@@ -263,8 +261,10 @@ void Node::NoteAnswers() {
 void Node::SendProbe() {
   std::unique_ptr<Call> probe = options_.make_probe ? options_.make_probe() : nullptr;
   Lane* const lane = LaneWithRoom();
-  if (probe == nullptr) return EndProbe(lane != nullptr);
-  if (lane == nullptr) return EndProbe(false);
+  if (probe == nullptr || lane == nullptr) {
+    if (is_probing_) EndProbe(lane != nullptr);
+    return;
+  }
   probe->is_probe = true;
   probe->deadline = Time() + options_.timeout;
   WakeBy(probe->deadline);
@@ -332,7 +332,7 @@ void Node::Expire(SteadyTime now) {
   for (auto& call : expired) {
     if (call->is_probe) {
       if (is_probing_) EndProbe(false);
-    } else if (call->rounds > 0) {
+    } else if (call->rounds > 0 && !call->is_hurried) {
       record_->breaker().Note(Breaker::Outcome::kTimedOut, options_.timeout, now);
     }
     FailCall(std::move(call), StoreFault::kTimeout,

@@ -132,6 +132,7 @@ class Node final : private Connection::Owner {
   std::deque<std::unique_ptr<Call>> queue_;
   Obstacle last_{};  // Why the last connection was not made.
   bool is_probing_ = false;
+  bool is_to_be_tried_ = false;
   bool is_ending_ = false;
   // Answers of one read, for the breaker.
   std::uint32_t fast_answers_ = 0;

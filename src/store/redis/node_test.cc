@@ -2,6 +2,7 @@
 // answered, and of answers that make no sense.
 #include "store/redis/node.h"
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -54,6 +55,7 @@ class NodeTest : public testing::Test, private Node::Watcher {
         settings_,
         Commons::Options{.on_notice = [this](std::string_view t) { heard_ += t; }, .seed = 1});
     loop_.Advance(seconds(100));
+    registry_->TakeCheck("server:1", "");  // As if it had been seen before.
   }
 
   void MakeNode(std::size_t max_in_flight = 4, Credentials credentials = {}) {
@@ -83,6 +85,8 @@ class NodeTest : public testing::Test, private Node::Watcher {
     call->deadline = loop_.now().steady + kTimeout;
     node_->Send(std::move(call));
   }
+  // They outlive the node, which tells them of its end.
+  std::vector<Fate>& NewFates(std::size_t count) { return fates_.emplace_back(count); }
   void OnTrouble(Node&) noexcept override { ++troubles_; }
   void OnReady(Node&) noexcept override {}
 
@@ -90,6 +94,7 @@ class NodeTest : public testing::Test, private Node::Watcher {
   LoopUnderTest loop_;
   std::string heard_;
   std::unique_ptr<Registry> registry_;
+  std::deque<std::vector<Fate>> fates_;
   Fate probe_;
   int troubles_ = 0;
   std::unique_ptr<Node> node_;
@@ -113,8 +118,8 @@ TEST_F(NodeTest, GreetsAndAsksWhatKindOfServerThisIs) {
 TEST_F(NodeTest, SendsWhatATurnGatheredInOnePiece) {
   MakeNode();
   Greet();
-  Fate first;
-  Fate second;
+  Fate& first = NewFates(1)[0];
+  Fate& second = NewFates(1)[0];
   Send(first);
   Send(second);
   EXPECT_EQ(Far().received, "");
@@ -126,7 +131,7 @@ TEST_F(NodeTest, SendsWhatATurnGatheredInOnePiece) {
 
 TEST_F(NodeTest, QueuesWhatIsAskedBeforeTheServerIsThere) {
   MakeNode();
-  Fate fate;
+  Fate& fate = NewFates(1)[0];
   Send(fate);
   Greet();
   EXPECT_EQ(Far().Take(), kPing);
@@ -140,7 +145,7 @@ TEST_F(NodeTest, QueuesWhatIsAskedBeforeTheServerIsThere) {
 TEST_F(NodeTest, BoundsWhatIsUnderWayAndWhatWaits) {
   MakeNode(/*max_in_flight=*/2);
   Greet();
-  std::vector<Fate> fates(5);
+  std::vector<Fate>& fates = NewFates(5);
   for (Fate& fate : fates) Send(fate);
   loop_.Turn();
   EXPECT_TRUE(fates[4].ended);
@@ -154,11 +159,11 @@ TEST_F(NodeTest, BoundsWhatIsUnderWayAndWhatWaits) {
 TEST_F(NodeTest, EndsACallAtItsDeadlineAndSwallowsTheLateReply) {
   MakeNode();
   Greet();
-  Fate late;
+  Fate& late = NewFates(1)[0];
   Send(late);
   loop_.Advance(milliseconds(49));
   EXPECT_FALSE(late.ended);
-  Fate next;
+  Fate& next = NewFates(1)[0];
   Send(next);
   loop_.Advance(milliseconds(1));
   EXPECT_TRUE(late.ended);
@@ -174,7 +179,7 @@ TEST_F(NodeTest, EndsACallAtItsDeadlineAndSwallowsTheLateReply) {
 TEST_F(NodeTest, DropsAConnectionThatHasBeenSilentForTooLong) {
   MakeNode();
   Greet();
-  Fate late;
+  Fate& late = NewFates(1)[0];
   Send(late);
   loop_.Advance(kTimeout);
   EXPECT_FALSE(Far().closed);
@@ -186,7 +191,7 @@ TEST_F(NodeTest, DropsAConnectionThatHasBeenSilentForTooLong) {
 TEST_F(NodeTest, NeverRepeatsWhatMayHaveTakenEffect) {
   MakeNode();
   Greet();
-  Fate lost;
+  Fate& lost = NewFates(1)[0];
   Send(lost);
   loop_.Turn();
   Far().Break();
@@ -202,8 +207,8 @@ TEST_F(NodeTest, NeverRepeatsWhatMayHaveTakenEffect) {
 TEST_F(NodeTest, SendsTheTextOfAScriptOnceForAllThatMissIt) {
   MakeNode();
   Greet();
-  Fate first;
-  Fate second;
+  Fate& first = NewFates(1)[0];
+  Fate& second = NewFates(1)[0];
   Send(first);
   Send(second);
   loop_.Turn();
@@ -222,12 +227,12 @@ TEST_F(NodeTest, SendsTheTextOfAScriptOnceForAllThatMissIt) {
 
 TEST_F(NodeTest, FailsAtOnceWhileNoConnectionCanBeMadeAndRetriesEverLater) {
   MakeNode();
-  Fate waiting;
+  Fate& waiting = NewFates(1)[0];
   Send(waiting);
   loop_.attempts.back()->Refuse();
   EXPECT_TRUE(waiting.ended);
   EXPECT_EQ(waiting.end.fault, StoreFault::kRefused);
-  Fate next;
+  Fate& next = NewFates(1)[0];
   Send(next);
   EXPECT_TRUE(next.ended);
   for (int i = 0; i < 2; ++i) {
@@ -236,7 +241,7 @@ TEST_F(NodeTest, FailsAtOnceWhileNoConnectionCanBeMadeAndRetriesEverLater) {
   }
   EXPECT_EQ(loop_.attempts.size(), 3U);
   EXPECT_FALSE(node_->record().breaker().IsClosed());
-  Fate broken;
+  Fate& broken = NewFates(1)[0];
   Send(broken);
   EXPECT_TRUE(broken.ended);
   EXPECT_EQ(broken.end.fault, StoreFault::kBreaker);
@@ -253,7 +258,7 @@ TEST_F(NodeTest, FailsAtOnceWhileNoConnectionCanBeMadeAndRetriesEverLater) {
 TEST_F(NodeTest, AProbeThatTheServerRefusesLeavesTheBreakerOpen) {
   MakeNode(/*max_in_flight=*/64);
   Greet();
-  std::vector<Fate> fates(20);
+  std::vector<Fate>& fates = NewFates(20);
   for (Fate& fate : fates) Send(fate);
   loop_.Turn();
   Far().Take();
@@ -279,7 +284,7 @@ TEST_F(NodeTest, GivesUpOnAServerThatDoesNotGreetBack) {
 
 TEST_F(NodeTest, IsNotLetInWithoutSayingAnySecret) {
   MakeNode(4, {.user = {}, .password = "secret"});
-  Fate fate;
+  Fate& fate = NewFates(1)[0];
   Send(fate);
   loop_.attempts.back()->Accept();
   loop_.Turn();
@@ -298,13 +303,27 @@ TEST_F(NodeTest, DoesNotNeedRightsForItsNameOrForInfo) {
   EXPECT_TRUE(node_->is_ready());
 }
 
+TEST_F(NodeTest, TriesAServerThatWasNotSeenBefore) {
+  MakeNode();
+  loop_.attempts.back()->Accept();
+  loop_.Turn();
+  Far().Take();
+  Far().Send("+OK\r\n$33\r\nredis_version:7.0.15\r\nrun_id:abc1\r\n");
+  loop_.Turn();
+  EXPECT_EQ(Far().Take(), kPing);
+  Far().Send("-NOPERM this user has no permissions to run the 'set' command\r\n");
+  EXPECT_NE(heard_.find("missing rights: NOPERM this user has no permissions to run the 'set'"),
+            std::string::npos)
+      << heard_;
+}
+
 TEST_F(NodeTest, DoesNotUseAServerThatIsTooOld) {
   MakeNode();
-  Fate fate;
+  Fate& fate = NewFates(1)[0];
   Send(fate);
   loop_.attempts.back()->Accept();
   loop_.Turn();
-  Far().Send("+OK\r\n$20\r\nredis_version:5.0.14\r\n");
+  Far().Send("+OK\r\n$33\r\nredis_version:5.0.14\r\nrun_id:old1\r\n");
   EXPECT_TRUE(Far().closed);
   EXPECT_EQ(fate.end.fault, StoreFault::kOther);
   EXPECT_NE(heard_.find("5.0.14 is too old"), std::string::npos);
@@ -316,7 +335,7 @@ TEST_F(NodeTest, EndsAConnectionWhoseAnswersMakeNoSense) {
     loop_.attempts.clear();
     MakeNode();
     Greet();
-    Fate fate;
+    Fate& fate = NewFates(1)[0];
     Send(fate);
     loop_.Turn();
     Far().Send(nonsense);
@@ -329,7 +348,7 @@ TEST_F(NodeTest, EndsAConnectionWhoseAnswersMakeNoSense) {
 TEST_F(NodeTest, TakesRepliesInPiecesOfOneByte) {
   MakeNode();
   Greet();
-  Fate fate;
+  Fate& fate = NewFates(1)[0];
   Send(fate);
   loop_.Turn();
   for (const char c : std::string_view("+PONG\r\n")) Far().Send({&c, 1});
@@ -341,7 +360,7 @@ TEST_F(NodeTest, WritesTheRestWhenThereIsRoomAgain) {
   MakeNode();
   Greet();
   Far().window = 3;
-  Fate fate;
+  Fate& fate = NewFates(1)[0];
   Send(fate);
   loop_.Turn();
   EXPECT_EQ(Far().received, kPing.substr(0, 3));
@@ -352,8 +371,8 @@ TEST_F(NodeTest, WritesTheRestWhenThereIsRoomAgain) {
 TEST_F(NodeTest, EndsWhatIsUnderWayWhenItEnds) {
   MakeNode(/*max_in_flight=*/1);
   Greet();
-  Fate sent;
-  Fate queued;
+  Fate& sent = NewFates(1)[0];
+  Fate& queued = NewFates(1)[0];
   Send(sent);
   Send(queued);
   loop_.Turn();
@@ -365,8 +384,8 @@ TEST_F(NodeTest, EndsWhatIsUnderWayWhenItEnds) {
 TEST_F(NodeTest, IsRenewedOnceWhatWasSentIsAnswered) {
   MakeNode();
   Greet();
-  Fate sent;
-  Fate waiting;
+  Fate& sent = NewFates(1)[0];
+  Fate& waiting = NewFates(1)[0];
   Send(sent);
   loop_.Turn();
   node_->Renew();

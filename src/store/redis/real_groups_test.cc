@@ -94,22 +94,6 @@ TEST_F(RealShards, ChargeAllOrNothing) {
 
 TEST_F(RealShards, GiveBackUnderEveryAlgorithm) {
   StoreOnThread store(settings_);
-  for (const char* text : {"10/day", "10/min leaky_bucket", "10/day fixed_window",
-                           "10/day sliding_window", "10/day sliding_log"}) {
-    const Result<Limit> parsed = Limit::Parse(text);
-    if (!parsed) continue;  // The text does not name the algorithm: see the next test.
-    const Limit limit = *parsed->ForSharedStore();
-    const std::string tag = std::to_string(limit.state_salt());
-    for (int i = 0; i < 10; ++i) AskOne(store, "lone" + tag, limit);
-    Several group(store, {"x" + tag, "y" + tag, "z" + tag, "w" + tag, "lone" + tag}, limit);
-    EXPECT_FALSE(group.Ask(store)) << text;
-    for (const char* key : {"x", "y", "z", "w"})
-      EXPECT_EQ(Left(store, key + tag, limit), 10) << text;
-  }
-}
-
-TEST_F(RealShards, GiveBackUnderAlgorithmsOfEveryKind) {
-  StoreOnThread store(settings_);
   int number = 0;
   for (const Algorithm algorithm :
        {Algorithm::kTokenBucket, Algorithm::kLeakyBucket, Algorithm::kFixedWindow,

@@ -10,6 +10,7 @@
 #include <weir/limit.h>
 
 #include "store/redis/servers_under_test.h"
+#include "store/redis/slots.h"
 
 namespace weir::redis {
 namespace {
@@ -202,8 +203,9 @@ TEST(RealServer, WantsTheRightPassword) {
 
 // The least that is enough, as the documentation says it.
 const std::vector<std::string> kLeastRights = {
-    "ACL",      "SETUSER", "weir",  "on",   ">sesame", "resetkeys", "~weir1:*", "-@all",
-    "+evalsha", "+eval",   "+time", "+get", "+mget",   "+set",      "+del"};
+    "ACL",     "SETUSER",   "weir",      "on",       ">sesame", "resetkeys", "~weir1:*",
+    "-@all",   "+evalsha",  "+eval",     "+time",    "+mget",   "+set",      "+del",
+    "+strlen", "+getrange", "+setrange", "+pexpire", "+zadd",   "+zcard",    "+zremrangebyscore"};
 
 TEST(RealServer, NeedsFewRightsAndNamesTheOneThatIsMissing) {
   Server server;
@@ -213,14 +215,22 @@ TEST(RealServer, NeedsFewRightsAndNamesTheOneThatIsMissing) {
   const Limit limit = Shared("10/day");
   {
     StoreOnThread store(settings);
-    EXPECT_EQ(CountAllowed(store, "ann", limit, 20, 5), 10) << store.heard();
+    for (const Algorithm algorithm :
+         {Algorithm::kTokenBucket, Algorithm::kFixedWindow, Algorithm::kSlidingWindow,
+          Algorithm::kSlidingLog, Algorithm::kConcurrency}) {
+      LimitSpec spec{.algorithm = algorithm, .count = 10};
+      if (algorithm != Algorithm::kConcurrency) spec.period = std::chrono::hours(24);
+      const Limit any = *Limit::Make(spec)->ForSharedStore();
+      EXPECT_EQ(CountAllowed(store, "ann", any, 20, 5), 10) << store.heard();
+    }
+    EXPECT_EQ(store.Beat("a").value_or(-1), 1);
     EXPECT_TRUE(store.Heard("INFO is not allowed"));
     EXPECT_FALSE(store.Heard("missing rights"));
   }
   server.Ask({"ACL", "SETUSER", "weir", "-mget", "-set"});
   StoreOnThread store(settings);
+  EXPECT_TRUE(Eventually([&] { return store.Heard("missing rights"); })) << "before any call";
   EXPECT_TRUE(AskOne(store, "bob", limit).error);
-  EXPECT_TRUE(Eventually([&] { return store.Heard("missing rights"); }));
   EXPECT_GT(store.Faults(StoreFault::kCredentials), 0U);
   EXPECT_EQ(store.heard().find("sesame"), std::string::npos);
 }
@@ -364,6 +374,35 @@ TEST_F(RealCluster, FollowsAManualFailoverWithoutAVisibleError) {
     if (AskOne(store, "key" + std::to_string(i % 100), limit).error) ++failed;
   }
   EXPECT_EQ(failed, 0);
+}
+
+TEST_F(RealCluster, CountsOnWhileASlotMoves) {
+  StoreOnThread store(settings_);
+  const Limit limit = Shared("40/day");
+  EXPECT_EQ(CountAllowed(store, "mover", limit, 10, 5), 10);
+  const std::string slot = std::to_string(SlotOfTag("mover"));
+  const Server* from = nullptr;
+  const Server* to = nullptr;
+  for (const auto& server : servers_) {
+    if (server->Ask({"ROLE"}).find("master") == std::string::npos) continue;
+    const bool has_it = server->Ask({"CLUSTER", "COUNTKEYSINSLOT", slot}) != ":0\r\n";
+    (has_it ? from : to) = server.get();
+  }
+  ASSERT_TRUE(from != nullptr && to != nullptr);
+  const std::string from_id = from->Ask({"CLUSTER", "MYID"}).substr(5, 40);
+  const std::string to_id = to->Ask({"CLUSTER", "MYID"}).substr(5, 40);
+  ASSERT_EQ(to->Ask({"CLUSTER", "SETSLOT", slot, "IMPORTING", from_id}), "+OK\r\n");
+  ASSERT_EQ(from->Ask({"CLUSTER", "SETSLOT", slot, "MIGRATING", to_id}), "+OK\r\n");
+  EXPECT_EQ(CountAllowed(store, "mover", limit, 10, 5), 10);
+  const std::string keys = from->Ask({"CLUSTER", "GETKEYSINSLOT", slot, "10"});
+  const std::string key = "weir1:{mover}:r:t";
+  EXPECT_NE(keys.find(key), std::string::npos) << keys;
+  EXPECT_EQ(from->Ask({"MIGRATE", "127.0.0.1", std::to_string(to->port()), key, "0", "1000"}),
+            "+OK\r\n");
+  // Now it is asked for there, call by call.
+  EXPECT_EQ(CountAllowed(store, "mover", limit, 10, 5), 10);
+  for (const Server* server : {to, from}) server->Ask({"CLUSTER", "SETSLOT", slot, "NODE", to_id});
+  EXPECT_EQ(CountAllowed(store, "mover", limit, 20, 5), 10);
 }
 
 TEST(RealSentinel, FollowsTheMaster) {

@@ -56,7 +56,7 @@ class RedisStore::State {
 
  private:
   static std::unique_ptr<Call> MakeProbe(std::optional<std::uint16_t> slot) {
-    return std::make_unique<ProbeCommand>(slot ? TagOfSlot(*slot) : "~probe");
+    return std::make_unique<ProbeCommand>(slot);
   }
 
   SplitGroups::Place Locate(const Charge& charge) noexcept;

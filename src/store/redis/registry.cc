@@ -79,19 +79,14 @@ std::vector<EndpointReport> Registry::Report() const {
   return reports;
 }
 
-void Registry::Tell(const std::string& server, std::string_view subject, std::string_view notice,
-                    std::string_view run) {
-  std::string said = server;
-  said.append(1, ' ').append(subject).append(1, ' ').append(run);
+void Registry::Tell(const std::string& server, const std::string& notice) {
+  const std::string text = server + ": " + notice;
   {
     const std::scoped_lock lock(mutex_);
     if (told_.size() >= 4 * kMostServers) told_.clear();
-    if (!told_.insert(std::move(said)).second) return;
+    if (!told_.insert(text).second) return;
   }
-  if (!options_.on_notice) return;
-  std::string text = server;
-  text.append(": ").append(notice);
-  options_.on_notice(text);
+  if (options_.on_notice) options_.on_notice(text);
 }
 
 bool Registry::TakeCheck(const std::string& server, std::string_view run) {

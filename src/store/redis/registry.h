@@ -64,10 +64,8 @@ class Registry {
   std::shared_ptr<ServerRecord> Find(const std::string& name);
   std::vector<EndpointReport> Report() const;
 
-  // Says something to people, once for each server and subject; `again` when it was said of another
-  // run of the server.
-  void Tell(const std::string& server, std::string_view subject, std::string_view notice,
-            std::string_view run = {});
+  // Says something about a server to people, unless the same has been said before.
+  void Tell(const std::string& server, const std::string& notice);
   // Whether this run of the server is yet to be looked at. Once.
   bool TakeCheck(const std::string& server, std::string_view run);
 

@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "store/redis/slots.h"
+
 namespace weir::redis {
 namespace {
 
@@ -57,8 +59,10 @@ void ScriptCommand::Ended(std::unique_ptr<Call> self, Node& node, CallEnd end) n
   owner_.OnEnded(std::unique_ptr<ScriptCommand>(this), node, std::move(end));
 }
 
-ProbeCommand::ProbeCommand(std::string_view key) : key_(key) {
+ProbeCommand::ProbeCommand(std::optional<std::uint16_t> slot)
+    : key_(slot ? TagOfSlot(*slot) : "~probe") {
   charge_.key = key_;
+  if (slot) charge_.rule = "~probe";  // The key may be somebody's.
   charge_.limit = &ProbeLimit();
   group_.charges = {&charge_, 1};
   group_.decisions = {&decision_, 1};

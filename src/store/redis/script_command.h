@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include <weir/limit.h>
@@ -69,7 +71,8 @@ class ScriptCommand final : public Call {
 // Charges a key of nobody's, to see whether the server can.
 class ProbeCommand final : public Call {
  public:
-  explicit ProbeCommand(std::string_view key);
+  // In a slot that the server has, or in any.
+  explicit ProbeCommand(std::optional<std::uint16_t> slot);
 
   void Write(ByteBuffer& out) override;
   bool Take(const resp::ReplyItem& item) noexcept override { return call_.Take(item); }

@@ -134,14 +134,14 @@ void SentinelMaster::OnUnknownName() {
   if (master_ == nullptr) {
     const std::string text = "no sentinel knows the master " + maker_.settings.master_name;
     refusal_ = Obstacle{StoreFault::kOther, {ErrorCode::kOverloaded, text}};
-    maker_.registry.Tell("sentinel", "name", text);
+    maker_.registry.Tell("sentinel", text);
   }
   AskAnother();
 }
 
 void SentinelMaster::OnNotTold(const CallEnd& end) noexcept {
   if (end.kind == CallEnd::Kind::kErrorReply) {
-    maker_.registry.Tell("sentinel", "error", end.error.message);
+    maker_.registry.Tell("sentinel", end.error.message);
     if (master_ == nullptr) refusal_ = Obstacle{end.fault, end.error};
   }
   AskAnother();

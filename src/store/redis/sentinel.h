@@ -22,6 +22,9 @@ class SentinelMaster final : public Topology, private Node::Watcher {
   std::optional<Obstacle> WhyUnknown() noexcept override;
   bool is_single() const noexcept override { return true; }
   void Suspect(Node& /*node*/) noexcept override { AskAnother(); }
+  void CountFault(StoreFault fault, std::uint64_t calls) noexcept override {
+    if (!sentinels_.empty()) sentinels_.front()->CountFault(fault, calls);
+  }
 
  private:
   class MasterCall;

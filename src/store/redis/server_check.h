@@ -1,10 +1,11 @@
 // What people should know about a server that holds limits, from what it says about itself.
 //
 // The least rights that are enough, in the terms of ACL SETUSER:
-//   ~weir1:* +evalsha +eval +time +get +set +getrange +setrange +del +pexpire +pttl +zadd
-//   +zrem +zcard +zscore +zrange +zrangebyscore +zremrangebyscore +zremrangebyrank
+//   ~weir1:* +evalsha +eval +time +mget +set +del +getrange +setrange +strlen +pexpire
+//   +zadd +zcard +zremrangebyscore
 // with +info, so that the checks here can be made, +client|setname, so that CLIENT LIST has a name,
-// and +cluster|slots +asking in a cluster.
+// +select for a database other than the first, and +cluster|slots +asking in a cluster. Servers
+// before 7.0 have no rights for parts of a command: there +client and +cluster.
 #pragma once
 
 #include <string>

@@ -137,7 +137,9 @@ class SplitGroups::Whole final : public Completion {
       for (std::size_t i = 0; i < part.charges.size(); ++i) {
         const Charge& charge = part.charges[i];
         const bool limits = !charge.shadow && part.decisions[i].reason == Reason::kLimited;
-        if (limits) owner_.empty_keys_.Add(charge, part.decisions[i], now);
+        if (limits) {
+          owner_.empty_keys_.Add(charge, part.decisions[i], now, part.group.decided_at);
+        }
       }
     }
   }
@@ -254,9 +256,10 @@ bool SplitGroups::DenyHere(Group& group, SteadyTime now) noexcept {
   for (std::size_t i = 0; i < group.charges.size(); ++i) {
     const Charge& charge = group.charges[i];
     if (charge.verb != Verb::kCheck || charge.cost == 0) return false;
-    const Decision* const known = empty_keys_.Find(charge, now);
+    const EmptyKeys::Known* const known = empty_keys_.Find(charge, now);
     if (known != nullptr) {
-      group.decisions[i] = *known;
+      group.decisions[i] = known->decision;
+      group.decided_at = known->time;
       denied = denied || !charge.shadow;
     } else {
       // Nobody was asked, so nobody knows what is left; nothing speaks against it.

@@ -35,6 +35,8 @@ class Topology {
   virtual void Move(std::uint16_t /*slot*/, Node& /*there*/) noexcept {}
   // It may have lost its place to another.
   virtual void Suspect(Node& /*node*/) noexcept {}
+  // Of calls that got to no server.
+  virtual void CountFault(StoreFault /*fault*/, std::uint64_t /*calls*/) noexcept {}
 };
 
 // What every layout needs to make nodes.
