@@ -32,8 +32,10 @@ class ScriptStore final : public Store {
   // What went wrong that no group could be told.
   const std::string& problem() const noexcept { return problem_; }
 
- private:
+  // A call that somebody has made, in all its rounds.
   void Run(redis::ScriptCall& call);
+
+ private:
   void Look();
 
   const Expiry expiry_;

@@ -1,7 +1,6 @@
 // What the answer means: the script's verdicts, replayed on the state it read, so that every charge
 // is told what the same step would tell it anywhere else.
 #include <algorithm>
-#include <charconv>
 
 #include "store/redis/script_call.h"
 
@@ -9,13 +8,6 @@ namespace weir::redis {
 namespace {
 
 constexpr std::size_t kGroupsInMask = 48;
-
-std::optional<std::int64_t> NumberIn(std::string_view text) noexcept {
-  std::int64_t number = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (read.ec != std::errc() || read.ptr != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 }  // namespace
 
@@ -40,66 +32,69 @@ bool ScriptCall::TakeHeader(const resp::ReplyItem& item) noexcept {
     if (work.stage == Stage::kDecide || work.stage == Stage::kSettle) ++decided;
   }
   masks_.assign(decided / kGroupsInMask + 1, 0);
-  const std::size_t least = plain_ + 2 + masks_.size() + 1 + logs_;
-  if (item.count < least) return false;
-  not_ours_ = item.count - least;
+  const std::size_t least = 1 + masks_.size() + plain_ + logs_;
+  if (item.count < least || item.count > least + 1 + keys_.size()) return false;
   items_ = item.count;
   taken_ = 0;
   next_sight_ = 0;
-  return not_ours_ <= keys_.size();
+  return true;
 }
 
-bool ScriptCall::TakeTail(std::size_t index, const resp::ReplyItem& item) noexcept {
-  using Kind = resp::ReplyItem::Kind;
-  if (index < 2) {
-    const auto number = item.kind == Kind::kBulk ? NumberIn(item.text) : std::nullopt;
-    if (!number || *number < 0 || *number > INT64_C(8'000'000'000)) return false;
-    if (index == 0) {
-      seconds_ = *number;
-      return true;
-    }
-    if (*number >= 1'000'000) return false;
-    moment_.wall = WallTime(std::chrono::seconds(seconds_) + std::chrono::microseconds(*number));
-    moment_.now = std::max<std::int64_t>(0, (moment_.wall - kEpoch).count());
+bool ScriptCall::TakeNumber(std::size_t index, const resp::ReplyItem& item) noexcept {
+  if (item.kind != resp::ReplyItem::Kind::kInteger || item.integer < 0) return false;
+  if (index > 0) {
+    masks_[index - 1] = item.integer;
     return true;
   }
-  index -= 2;
-  if (index >= masks_.size() + 1 + not_ours_) {
-    if (item.kind != Kind::kBulk) return false;
-    while (KindOf(*entries_[next_sight_].limit) != StateKind::kLog) ++next_sight_;
-    return entries_[next_sight_++].sight.Read(item.text);
+  constexpr std::int64_t kLatest = 8'000'000'000'000'000;  // As long as nanoseconds can be counted.
+  if (item.integer > kLatest) return false;
+  moment_.wall = WallTime(std::chrono::microseconds(item.integer));
+  moment_.now = std::max<std::int64_t>(0, (moment_.wall - kEpoch).count());
+  return true;
+}
+
+bool ScriptCall::TakeState(Key& key, const resp::ReplyItem& item) noexcept {
+  using Kind = resp::ReplyItem::Kind;
+  if (item.kind != Kind::kBulk && item.kind != Kind::kNull) return false;
+  key.found = item.kind == Kind::kBulk;
+  key.state.Clear();
+  key.record.clear();
+  if (key.found && key.use == KeyUse::kRecordToRead) key.record = item.text;
+  if (key.found && key.use == KeyUse::kPlain) key.state.Read(key.kind, item.text);
+  return true;
+}
+
+bool ScriptCall::TakeSight(const resp::ReplyItem& item) noexcept {
+  if (item.kind != resp::ReplyItem::Kind::kBulk) return false;
+  while (KindOf(*entries_[next_sight_].limit) != StateKind::kLog) ++next_sight_;
+  return entries_[next_sight_++].sight.Read(item.text);
+}
+
+bool ScriptCall::TakeCorrupt(std::size_t index, const resp::ReplyItem& item) noexcept {
+  if (item.kind != resp::ReplyItem::Kind::kInteger || item.integer < 0) return false;
+  const auto number = static_cast<std::size_t>(item.integer);
+  if (index == 0) {
+    corrupt_ += number;
+    return true;
   }
-  if (item.kind != Kind::kInteger || item.integer < 0) return false;
-  if (index < masks_.size()) {
-    masks_[index] = item.integer;
-  } else if (index == masks_.size()) {
-    corrupt_ += static_cast<std::size_t>(item.integer);
-  } else {
-    const auto place = static_cast<std::size_t>(item.integer);
-    if (place < 1 || place > order_.size()) return false;
-    keys_[order_[place - 1]].state.Clear();
-  }
+  if (number < 1 || number > order_.size()) return false;
+  keys_[order_[number - 1]].state.Clear();
   return true;
 }
 
 bool ScriptCall::Take(const resp::ReplyItem& item) noexcept {
-  using Kind = resp::ReplyItem::Kind;
   if (item.depth == 0) return TakeHeader(item);
   if (item.depth != 1 || taken_ >= items_) return false;
+  const std::size_t states = 1 + masks_.size();
+  const std::size_t sights = states + plain_;
+  const std::size_t rest = sights + logs_;
   const std::size_t index = taken_++;
-  if (index < plain_) {
-    Key& key = keys_[order_[index]];
-    if (item.kind != Kind::kBulk && item.kind != Kind::kNull) return false;
-    key.found = item.kind == Kind::kBulk;
-    key.state.Clear();
-    key.record.clear();
-    if (key.found && key.use == KeyUse::kRecordToRead) key.record = item.text;
-    if (key.found && key.use == KeyUse::kPlain) key.state.Read(key.kind, item.text);
-    return true;
-  }
-  if (!TakeTail(index - plain_, item)) return false;
-  if (taken_ == items_) Finish();
-  return true;
+  const bool good = index < states   ? TakeNumber(index, item)
+                    : index < sights ? TakeState(keys_[order_[index - states]], item)
+                    : index < rest   ? TakeSight(item)
+                                     : TakeCorrupt(index - rest, item);
+  if (good && taken_ == items_) Finish();
+  return good;
 }
 
 void ScriptCall::Finish() {

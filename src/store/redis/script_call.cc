@@ -225,7 +225,9 @@ void ScriptCall::AddRecord(Work& work, const Part& part) {
   for (std::size_t i = work.first; i < work.first + work.count; ++i) {
     Entry& entry = entries_[i];
     const Charge& charge = group.charges[entry.charge];
-    if (!reserves && !IsLease(charge)) continue;
+    const bool is_lease =
+        entry.limit->algorithm() == Algorithm::kConcurrency && Takes(entry.request);
+    if (!reserves && !is_lease) continue;
     // Of what merely asked beside the others there is nothing to settle.
     if (charge.keeps_cost && charge.cost == 0) continue;
     const RecordedCharge recorded{.key = TextOf(keys_[entry.key]),

@@ -157,7 +157,10 @@ class ScriptCall {
   void SetPlaces() const;
 
   bool TakeHeader(const resp::ReplyItem& item) noexcept;
-  bool TakeTail(std::size_t index, const resp::ReplyItem& item) noexcept;
+  bool TakeNumber(std::size_t index, const resp::ReplyItem& item) noexcept;
+  static bool TakeState(Key& key, const resp::ReplyItem& item) noexcept;
+  bool TakeSight(const resp::ReplyItem& item) noexcept;
+  bool TakeCorrupt(std::size_t index, const resp::ReplyItem& item) noexcept;
   void Finish();
   void Replay(Work& work);
   void ReplayEntry(Entry& entry, bool passed);
@@ -188,8 +191,6 @@ class ScriptCall {
   // What has been answered.
   std::size_t items_ = 0;
   std::size_t taken_ = 0;
-  std::size_t not_ours_ = 0;
-  std::int64_t seconds_ = 0;
   std::vector<std::int64_t> masks_;
   Moment moment_;
   std::size_t corrupt_ = 0;

@@ -102,7 +102,7 @@ void ScriptCall::EncodeShort() const {
       }
     }
     Told& place = told[next++ % told.size()];
-    place = {.limit = &limit, .request = request, .at = numbers_.size() + 1};
+    place = {.limit = &limit, .request = request, .at = numbers_.size() + 2 * plain_ + 1};
     AppendShort(numbers_, LevelChangeOf(limit, request));
     return place.at;
   };
@@ -117,7 +117,7 @@ void ScriptCall::EncodeShort() const {
       integers_.push_back(static_cast<std::uint16_t>(numbers_of(*entry.limit, request)));
     }
   }
-  numbers_[0] = static_cast<double>(numbers_.size() + 1);
+  numbers_[0] = static_cast<double>(numbers_.size() + 2 * plain_ + 1);
 }
 
 void ScriptCall::EncodeGroup(const Work& work) const {
@@ -158,10 +158,15 @@ void ScriptCall::Encode() const {
 void ScriptCall::Write(ByteBuffer& out, Form form) const {
   Encode();
   std::string shape;
-  shape.reserve(1 + numbers_.size() + integers_.size());
-  shape.push_back('<');
-  shape.append(numbers_.size(), 'd');
+  shape.reserve(1 + numbers_.size() + 2 * plain_ + integers_.size());
+  // Of the numbers three come first.
+  constexpr std::size_t kFirst = 3;
+  const std::size_t scratch = integers_.empty() ? 0 : plain_;
+  shape.append("<ddd").append(2 * scratch, 'b').append(numbers_.size() - kFirst, 'd');
   shape.append(integers_.size(), 'H');
+  std::string numbers(BytesOf(numbers_).substr(0, kFirst * sizeof(double)));
+  numbers.append(scratch, '\xff').append(scratch, '\0');
+  numbers.append(BytesOf(numbers_).substr(kFirst * sizeof(double)));
 
   CommandWriter writer(out, 5 + keys_.size() + texts_.size());
   writer.Word(form == Form::kText ? "EVAL" : "EVALSHA");
@@ -169,7 +174,7 @@ void ScriptCall::Write(ByteBuffer& out, Form form) const {
   writer.Number(keys_.size());
   for (const std::size_t key : order_) writer.Word(TextOf(keys_[key]));
   writer.Word(shape);
-  writer.Word(BytesOf(numbers_), BytesOf(integers_));
+  writer.Word(numbers, BytesOf(integers_));
   for (const std::string& text : texts_) writer.Word(text);
 }
 

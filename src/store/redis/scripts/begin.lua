@@ -6,8 +6,9 @@
 --            levels of short buckets; then what the parts below say
 --   ARGV[3+] texts that records are made of
 --
--- The answer: the plain values as they were before, the time, verdicts as bits, 48 to a number, how
--- many values were not ours, which of the plain ones, and what the charges on logs saw.
+-- The answer: the time in microseconds since 1970, verdicts as bits, 48 to a number, the plain values
+-- as they were before, and what the charges on logs saw; then, if some values were not ours, how
+-- many, and which of the plain ones.
 --
 -- Time is in seconds and nanoseconds since 2025, because numbers here are exact up to 2^53 only.
 -- Whoever calls has worked out every product, so that here things are added and compared.
@@ -20,5 +21,5 @@ local plain = a[2]
 local was = {}
 if plain > 0 then was = call('MGET', unpack(KEYS, 1, plain)) end
 local mask, weight = 0, 1
-local corrupt, not_ours = 0, {}
+local corrupt, not_ours = 0, nil
 

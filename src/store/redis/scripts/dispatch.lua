@@ -58,14 +58,16 @@ masks[#masks + 1] = mask
 for _, it in pairs(write) do it() end
 for _, it in ipairs(records) do call('SET', it[1], it[2], 'PX', it[3]) end
 
-local n = plain
-was[n + 1] = time[1]
-was[n + 2] = time[2]
-n = n + 2
-for c = 1, #masks do was[n + c] = masks[c] end
-n = n + #masks + 1
-was[n] = corrupt
-for c = 1, #not_ours do was[n + c] = not_ours[c] end
-n = n + #not_ours
-for c = 1, #seen do was[n + c] = seen[c] end
-return was
+local answer = {time[1] * 1e6 + time[2], unpack(masks)}
+local n = #answer
+for k = 1, plain do answer[n + k] = was[k] end
+n = n + plain
+for c = 1, #seen do answer[n + c] = seen[c] end
+n = n + #seen
+if corrupt > 0 then
+  answer[n + 1] = corrupt
+  if not_ours then
+    for c = 1, #not_ours do answer[n + 1 + c] = not_ours[c] end
+  end
+end
+return answer

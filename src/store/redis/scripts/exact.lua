@@ -105,6 +105,7 @@ local seen = {}
 
 local function spoilt(k)
   corrupt = corrupt + 1
+  not_ours = not_ours or {}
   not_ours[#not_ours + 1] = k
   write[k] = write[k] or function() call('DEL', KEYS[k]) end
 end
