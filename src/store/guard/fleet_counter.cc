@@ -10,9 +10,11 @@ namespace weir {
 namespace {
 
 // Several times within kFleetMemory, so that one that is lost does no harm; at random, so that the
-// members of a fleet that was started at once do not beat at once.
-constexpr Duration kShortest = std::chrono::milliseconds(750);
-constexpr Duration kLongest = std::chrono::milliseconds(1250);
+// members of a fleet that was started at once do not beat at once; and often enough that beats that
+// fail keep a degraded time on by themselves.
+constexpr Duration kShortest = std::chrono::milliseconds(600);
+constexpr Duration kLongest = std::chrono::milliseconds(950);
+static_assert(kLongest < DegradedTime::kCalm);
 
 // The same for the same seed, unless it is 0.
 std::uint64_t DrawRandom(std::uint64_t seed) {

@@ -70,6 +70,8 @@ class GuardedStore::State : public std::enable_shared_from_this<GuardedStore::St
   // An answer has come from behind.
   void Finish(Group& group) noexcept;
   void Recycle(Flight& flight) noexcept { idle_.push_back(&flight); }
+  // From now on what fails does so because all is being ended, and says nothing of the store.
+  void End() noexcept { ended_ = true; }
 
  private:
   void Mend(Group& group, Now now) noexcept;
@@ -83,6 +85,7 @@ class GuardedStore::State : public std::enable_shared_from_this<GuardedStore::St
   Feed feed_{guard_->local(), shares_, guard_->leases()};
   std::vector<std::unique_ptr<Flight>> flights_;
   std::vector<Flight*> idle_;  // Has room for all flights.
+  bool ended_ = false;
 };
 
 // The receiver may end everything from within, so it is told last; what is needed until then is
@@ -125,14 +128,14 @@ void GuardedStore::State::Finish(Group& group) noexcept {
 }
 
 void GuardedStore::State::Mend(Group& group, Now now) noexcept {
-  guard_->NoteFailure(*group.error, now.steady);
+  if (!ended_) guard_->NoteFailure(*group.error, now.steady);
   if (Settles(group) || !HasRoomForDecisions(group)) return;
   guard_->NoteDecided(fallback_.Decide(group, guard_->fleet_size(), now));
 }
 
 GuardedStore::GuardedStore(Store& behind, Guard& guard, Loop& loop)
     : state_(std::make_shared<State>(behind, guard.state_, loop)) {}
-GuardedStore::~GuardedStore() = default;
+GuardedStore::~GuardedStore() { state_->End(); }
 
 std::uint64_t GuardedStore::Hash(std::string_view key) const noexcept { return state_->Hash(key); }
 

@@ -300,6 +300,7 @@ TEST(GuardedStore, MayEndWithGroupsUnderWayWhichAreDecidedAllTheSame) {
   process.behind.AnswerAll();
   EXPECT_EQ(process.told.groups.size(), 3u);
   EXPECT_EQ(groups[2].decision.source, Source::kFallback);
+  EXPECT_FALSE(process.guard.IsDegraded());  // All is being ended: that says nothing of the store.
 }
 
 TEST(GuardedStore, MayBeEndedByWhoIsTold) {
