@@ -436,12 +436,29 @@ TEST_F(Commands, ServeDoesNotStartWithoutAPolicyOrAStore) {
   EXPECT_THAT(missing.err, HasSubstr("E017"));
   EXPECT_EQ(missing.out, "");
 
-  const std::string policy =
-      Write("weir.yaml", std::string("store: redis://127.0.0.1:6379\n") + kPolicy);
-  const Ran no_store = Weir({"serve", "-c", policy.c_str()});
-  EXPECT_EQ(no_store.code, kExitProblems);
-  EXPECT_THAT(no_store.err, StartsWith(policy + ": store: only memory "));
-  EXPECT_EQ(no_store.out, "");
+  // A store that cannot be reached is no reason; one that nobody could ever reach is.
+  const std::string policy = Write(
+      "weir.yaml", std::string("store: redis://:env:WEIR_HAS_NO_SUCH@127.0.0.1:6379\n") + kPolicy);
+  const Ran no_password = Weir({"serve", "-c", policy.c_str()});
+  EXPECT_EQ(no_password.code, kExitProblems);
+  EXPECT_THAT(no_password.err, StartsWith(policy + ": store: "));
+  EXPECT_THAT(no_password.err, HasSubstr("WEIR_HAS_NO_SUCH"));
+  EXPECT_EQ(no_password.out, "");
+}
+
+TEST_F(Commands, NeverTellThePasswordOfAStore) {
+  for (const std::string store : {"redis://ann:s3cr3t@127.0.0.1:99999", "redis://ann:s3cr3t@",
+                                  "rediss://ann:s3cr3t@127.0.0.1:6379?what=1", "redys://:s3cr3t@a",
+                                  "redis://ann:s3cr3t@127.0.0.1:6379"}) {
+    const std::string policy = Write("weir.yaml", "store: \"" + store + "\"\n" + kPolicy);
+    const Ran checked = Weir({"check-config", policy.c_str()});
+    EXPECT_THAT(checked.out + checked.err, Not(HasSubstr("s3cr3t"))) << store;
+    const Ran listed = Weir({"check-config", "--json", policy.c_str()});
+    EXPECT_THAT(listed.out + listed.err, Not(HasSubstr("s3cr3t"))) << store;
+    const Ran explained =
+        Weir({"explain", "-c", policy.c_str(), "--request", R"({"user": "ann"})"});
+    EXPECT_THAT(explained.out + explained.err, Not(HasSubstr("s3cr3t"))) << store;
+  }
 }
 
 TEST_F(Commands, ReplacingAFileKeepsALinkToIt) {

@@ -22,6 +22,7 @@ import redis_servers  # pylint: disable=wrong-import-position
 
 POLICY = """\
 store: {store}
+redis: {{ timeout: {timeout} }}
 manage: open
 fleet_size: {fleet}
 deny: [ {{ user: mallory }} ]
@@ -52,8 +53,9 @@ rules:
 SECRET = "very-secret-password"
 
 
-def policy(store, *, fleet=1):
-    return POLICY.format(store=store, fleet=fleet)
+def policy(store, *, fleet=1, timeout="2s"):
+    """With so much patience, unless it is told otherwise, that a busy machine is no outage."""
+    return POLICY.format(store=store, fleet=fleet, timeout=timeout)
 
 
 def decision(reply):
@@ -314,7 +316,7 @@ class SeveralProcesses(unittest.TestCase):
 class WithoutItsStore(unittest.TestCase):
     def setUp(self):
         self.server = self.enterContext(redis_servers.Server(password=SECRET))
-        self.service = self.enterContext(daemon.Daemon(policy(self.server.url), threads=1))
+        self.service = self.enterContext(daemon.Daemon(policy(self.server.url, timeout="100ms"), threads=1))
         Shared.wait_until_well(self.service)
         self.http = self.enterContext(http_wire.Client(self.service.http))
         self.resp = resp_wire.Client(self.service.resp)
@@ -354,10 +356,11 @@ class WithoutItsStore(unittest.TestCase):
         eventually(lambda: self.ready() == (200, b"ready"), "ready without a word")
         self.assertEqual(self.metric("weir_degraded_seconds"), 0)
         self.assertEqual(self.metric("weir_breaker_state"), 0)
-        # One line when it began, one when it ended.
-        warnings = [line for line in self.service.log[told:] if "degraded" in line]
-        self.assertLessEqual(len(warnings), 4, warnings)
-        self.assertGreaterEqual(len(warnings), 2, self.service.log)
+        # One line when it began, one when it ended, however much was asked meanwhile.
+        for words in ("the store failed", "the store answers again"):
+            lines = [line for line in self.service.log[told:] if words in line]
+            self.assertEqual(len(lines), 1, self.service.log)
+            self.assertIn(" warning ", lines[0])
 
     def _check_static(self):
         # It takes over warm: four of ten are gone already.
@@ -399,7 +402,7 @@ class WithoutItsStore(unittest.TestCase):
                 began = time.monotonic()
                 self.assertEqual(self.check(user=f"u{i}").json()["source"], "fallback")
                 longest = max(longest, time.monotonic() - began)
-            self.assertLess(longest, 0.05 + (1 if daemon.instrumented else 0.1))
+            self.assertLess(longest, 0.1 + (1 if daemon.instrumented else 0.1))
         finally:
             self.server.resume()
 
