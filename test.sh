@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Check the repository. ./test.sh is what CI runs; --full adds clang-tidy and the coverage gates.
+# Check the repository. ./test.sh is what CI runs; --full adds faults that take long, clang-tidy and
+# the coverage gates.
 #
 # Every stage runs even when an earlier one failed, so that one run shows everything that is
 # wrong. The last line is `N passed, M failed`: ctest's tests over all presets, and a stage that
@@ -69,12 +70,15 @@ build() { # PRESET [TARGET]
 run_ctest() { # PRESET [CTEST ARGUMENT...]
   local preset=$1 status=0 failed total
   shift
+  [[ $full == yes ]] || set -- -LE long "$@"
   ctest --preset "$preset" --output-on-failure --no-tests=error -j2 "$@" |
     tee "$work/ctest.log" || status=$?
   read -r failed total < <(sed -nE \
     's/^[0-9]+% tests passed, ([0-9]+) tests? failed out of ([0-9]+).*/\1 \2/p' \
     "$work/ctest.log") || return 1
   echo "$((total - failed)) $failed" >"$work/counts"
+  # What could not run here: ctest keeps what tests print to itself.
+  grep -hE '^SKIPPED ' "build/$preset/Testing/Temporary/LastTest.log" | sort | uniq -c || true
   return "$status"
 }
 
@@ -82,6 +86,9 @@ packages() { tools/setup.sh tools/packages.txt; }
 
 # Redis clients of several languages, for the end-to-end tests.
 clients() { tests/e2e/setup.sh; }
+
+# Servers of other versions than the machine has.
+servers() { tests/faults/setup.sh; }
 
 format() {
   # Untracked files too: a format error is cheapest before the commit.
@@ -159,6 +166,7 @@ coverage() { tools/coverage.py build/asan; }
 
 stage "packages" packages
 stage "clients" clients
+stage "servers" servers
 stage "format" format
 stage "release: build, tests" release
 stage "install" install_test

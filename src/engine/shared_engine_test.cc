@@ -220,12 +220,13 @@ TEST_F(SharedEngineTest, GivesBackWhatACancelledWaitHadBooked) {
 
 TEST_F(SharedEngineTest, ServesThoseWhoWaitForOneKeyInTheirOrder) {
   Engine& engine = Start(
-      "store: redis://x\nrules: [{ name: x, key: user, limit: 1/min, algorithm: sliding_log }]");
+      "store: redis://x\nmax_wait: 1h\n"
+      "rules: [{ name: x, key: user, limit: 1/min, algorithm: sliding_log }]");
   engine.Check({.user = "ann"});
   std::mutex mutex;
   std::vector<int> order;
   for (int i = 0; i < 4; ++i) {
-    engine.CheckThen({.user = "ann"}, {}, minutes(10),
+    engine.CheckThen({.user = "ann"}, {}, minutes(60),
                      [&, i](const Answer& answer, std::span<const RuleDecision>) {
                        const std::scoped_lock lock(mutex);
                        if (answer.decision.allowed) order.push_back(i);

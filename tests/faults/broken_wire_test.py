@@ -15,7 +15,7 @@ from fault_case import BURST, LONG, Ask, FaultCase
 
 class BrokenWire(FaultCase):
     def setUp(self):
-        self.server = self.enterContext(redis_servers.Server(before=fault_case.at_once()))
+        self.server = self.enterContext(redis_servers.Server())
         self.proxy = self.enterContext(ChaosProxy(self.server.port, before=fault_case.at_once()))
         self.service = self.weir(self.proxy.url)
         self.wait_for_store(self.service)
@@ -59,7 +59,7 @@ class BrokenWire(FaultCase):
         run = self.spoil(mode, asks=asks, rate=1000, calm=0.5, seconds=1.5)
         for ask in asks:
             its = [one for one in run.answers if one.ask == ask]
-            charged = 1_000_000 - self.remaining(self.service, ask.rule, ask.key)
+            charged = fault_case.MUCH - self.remaining(self.service, ask.rule, ask.key)
             # Everything admitted was charged, once, and nothing was charged that nobody sent.
             self.assertGreaterEqual(charged + 1, 1 + sum(one.allowed for one in its))
             self.assertLessEqual(charged, 1 + len(its))
@@ -85,7 +85,7 @@ class BrokenWire(FaultCase):
         time.sleep(0.3)
         self.proxy.set("pass")
         self.wait_for_store(self.service)
-        self.assertEqual(self.remaining(self.service, "counted", key), 1_000_000 - 2)
+        self.assertEqual(self.remaining(self.service, "counted", key), fault_case.MUCH - 2)
 
     def test_row_21_replies_that_are_no_replies(self):
         for mode in ("truncate", "garbage", "wrong_type", "half_close"):
@@ -133,7 +133,7 @@ class BrokenWire(FaultCase):
         self.assert_in_time(run.answers)
         self.assert_bounded(run)
         # Each time it comes back may be one burst.
-        self.assert_promise(run.answers, slack=BURST * 2.5 * seconds)
+        self.assert_promise(run.answers, slack=fault_case.OUTAGE * 2.5 * seconds)
         self.assertLessEqual(len(openings), 2 * seconds)
         self.report(25, "flapping every 200 ms", run, opened=False,
                     normal=self.assert_healed(run))

@@ -36,7 +36,8 @@ import time
 
 CHUNK = 1 << 18
 WRONG = (b"+OK\r\n", b":42\r\n", b"$3\r\nabc\r\n", b"*0\r\n", b"*2\r\n*1\r\n:1\r\n$-1\r\n",
-         b"*-1\r\n", b"_\r\n", b"%1\r\n+a\r\n+b\r\n", b"-ERR nonsense\r\n", b"*1\r\n*1\r\n*1\r\n:1\r\n")
+         b"*-1\r\n", b"_\r\n", b"%1\r\n+a\r\n+b\r\n", b"-ERR nonsense\r\n",
+         b"*1\r\n*1\r\n*1\r\n:1\r\n")
 
 
 class Side:

@@ -14,11 +14,10 @@ import tempfile
 import time
 import unittest
 
-import daemon
 import fault_case
 import judge
 import redis_servers
-from fault_case import BURST, HOT, RATE, FaultCase
+from fault_case import BURST, FaultCase, HOT, RATE, daemon
 
 LIBRARY = os.environ.get("WEIR_SHIFTED_CLOCK", "")
 HOUR, YEAR = 3600, 365 * 86_400
@@ -75,7 +74,8 @@ class Clocks(FaultCase):
             with self.subTest(seconds):
                 shift = Shift(self.folder)
                 server = self.enterContext(redis_servers.Server(environment=shift.environment))
-                service = self.weir(server.url)
+                # State further ahead than a wait could account for is taken for damage.
+                service = self.weir(server.url, more="max_wait: 100ms\n")
                 self.wait_for_store(service)
                 run = self.break_and_heal(service, lambda s=seconds, c=shift: c.set(s),
                                           lambda: None, seconds=2)

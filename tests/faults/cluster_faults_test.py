@@ -66,7 +66,7 @@ class Clustered(FaultCase):
         master = self.busiest()
         # What the replica did not have yet, and what was decided here meanwhile.
         self.lost_master(13, "cluster: a master killed", master.kill, master, seconds=4,
-                         slack=2 * BURST + RATE)
+                         slack=2 * fault_case.OUTAGE + RATE)
 
     def test_row_14_a_master_hands_over(self):
         master = self.busiest()
@@ -80,7 +80,7 @@ class Clustered(FaultCase):
         self.assert_in_time(run.answers)
         # Nothing is lost, so only those that were decided here may be above.
         self.assert_promise(run.answers, rules=("by-closed",))
-        self.assert_promise(run.answers, slack=BURST)
+        self.assert_promise(run.answers, slack=fault_case.OUTAGE)
         self.assert_healed(run)
 
     def test_row_14_a_replica_takes_over_unasked(self):
@@ -88,7 +88,7 @@ class Clustered(FaultCase):
         replica = self.cluster.replica_of(master)
         self.lost_master(14, "cluster: FAILOVER TAKEOVER",
                          lambda: replica.call("CLUSTER", "FAILOVER", "TAKEOVER"), master,
-                         seconds=2, slack=2 * BURST + RATE)
+                         seconds=2, slack=2 * fault_case.OUTAGE + RATE)
 
     def migrate(self, slot, source, target):
         """As redis-cli does it."""
@@ -150,7 +150,7 @@ class Clustered(FaultCase):
         self.assertFalse([one for one in late if one.source == "store"][:1],
                          "a cluster that is down decided")
         self.assert_labelled(late)
-        self.assert_promise(run.answers, slack=BURST)
+        self.assert_promise(run.answers, slack=fault_case.OUTAGE)
         self.report(16, "cluster down", run)
 
 
@@ -165,7 +165,7 @@ class Watched(FaultCase):
         self.assert_sane(run)
         self.assert_in_time(run.answers)
         self.assert_labelled(run.broken())
-        self.assert_promise(run.answers, slack=2 * BURST + RATE)
+        self.assert_promise(run.answers, slack=2 * fault_case.OUTAGE + RATE)
         last = max(one.sent for one in run.answers if one.source != "store")
         self.assertLess(last, run.phase.ended - 0.5, "the new master is not found")
         self.report(12, "Sentinel: the master killed", run, normal=last - run.phase.broke,
@@ -181,7 +181,7 @@ class Watched(FaultCase):
 
         run = self.break_and_heal(service, hand_over, lambda: None, seconds=3, after=4)
         self.assert_in_time(run.answers)
-        self.assert_promise(run.answers, slack=2 * BURST + RATE)
+        self.assert_promise(run.answers, slack=2 * fault_case.OUTAGE + RATE)
         last = max((one.sent for one in run.answers if one.source != "store"),
                    default=run.phase.broke)
         self.assertLess(last, run.phase.ended - 0.5, "the new master is not found")

@@ -36,11 +36,15 @@ TIMEOUT = 0.05
 # What tests allow an answer to take beyond its deadline. What it really takes is measured.
 GRACE = 0.1
 BURST, RATE = 50, 100
+MUCH = 500_000
 BOTH = {"static": "fallback", "open": "open", "closed": "closed"}
 HOT = [Ask(f"by-{mode}", f"hot-{number}") for mode in BOTH for number in range(4)]
 COLD = [Ask(f"by-{mode}", f"cold-{number}") for mode in BOTH for number in range(4)]
 # Each of HOT is asked for at 2.5 times its rate, each of COLD below it.
 ASKS = HOT * 3 + COLD
+# What an outage may cost a key: a burst, and what the rate brings while some threads already ask the
+# store again and others do not yet.
+OUTAGE = BURST + RATE * TIMEOUT
 LOAD = 4000
 
 
@@ -56,11 +60,11 @@ def policy(store, *, rules="", redis="", more=""):
         text += f"redis: {{ {redis} }}\n"
     text += more + "rules:\n"
     for mode in BOTH:
-        text += (f"  - {{ name: by-{mode}, key: user, limit: {RATE}/s burst {BURST}, "
-                 f"on_store_failure: {mode} }}\n")
+        text += (f"  - {{ name: by-{mode}, match: {{ user: present }}, key: user, "
+                 f"limit: {RATE}/s burst {BURST}, on_store_failure: {mode} }}\n")
     # Brings back next to nothing while a test runs, so that what was charged can be counted.
-    text += ("  - { name: counted, key: user, limit: 1/h burst 1000000, "
-             "on_store_failure: closed }\n")
+    text += (f"  - {{ name: counted, match: {{ user: present }}, key: user, "
+             f"limit: 1/min burst {MUCH}, on_store_failure: closed }}\n")
     return text + rules
 
 
@@ -154,6 +158,14 @@ class FaultCase(unittest.TestCase):
         redis_servers.wait_until(
             lambda: self.decide(weir, rule, "waiting")["source"] == "store", "the store decides")
 
+    def wait_for_calm(self, weir):
+        """Until a degraded time is over, which takes a second without failures."""
+        def is_calm():
+            self.decide(weir, "by-closed", "waiting")
+            return "degraded" not in self.readiness(weir)
+
+        redis_servers.wait_until(is_calm, "the degraded time is over", patience=5)
+
     def break_and_heal(self, weir, breaks, heals, *, seconds=2.5, calm=1.0, after=2.5, **options):
         """A second of peace, the fault, and how it gets over it."""
         with Watch(weir.pid) as watch, self.load(weir, **options) as running:
@@ -246,7 +258,7 @@ class FaultCase(unittest.TestCase):
             with open(name, "a", encoding="utf-8") as file:
                 file.write(json.dumps(entry) + "\n")
 
-    def assert_outage(self, row, what, run, *, slack=BURST, opened=True, within=2.0):
+    def assert_outage(self, row, what, run, *, slack=OUTAGE, opened=True, within=2.0):
         """All that holds when a store that was well could not be asked for a while."""
         self.assert_sane(run)
         self.assert_promise(run.answers, slack=slack)

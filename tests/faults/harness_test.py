@@ -120,8 +120,9 @@ class Proxied(unittest.TestCase):
 
 
 def answered(*times, cost=1, took=0.0):
-    return [load.Answer(sent, sent + took, load.Ask("rule", "key", cost), True, "ok", "store", False,
-                        False, 0) for sent in times]
+    ask = load.Ask("rule", "key", cost)
+    return [load.Answer(sent, sent + took, ask, True, "ok", "store", False, False, 0)
+            for sent in times]
 
 
 class Judge(unittest.TestCase):

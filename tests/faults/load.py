@@ -220,6 +220,9 @@ class Load:
         self.process.stdout.readline()
 
     def stop(self):
+        """Returns the answers. Again, if it has stopped already."""
+        if self.log.closed:
+            return self.answers
         if self.process.poll() is None:
             self.process.terminate()
         try:

@@ -10,10 +10,9 @@ import random
 import subprocess
 import unittest
 
-import daemon
 import fault_case
 import redis_servers
-from fault_case import BURST, RATE, FaultCase, judge
+from fault_case import BURST, FaultCase, RATE, daemon, judge
 
 
 def ip(*words):
@@ -89,11 +88,11 @@ class Partition(FaultCase):
 
     def pull_and_plug(self, service, *, seconds, after=2.5, heals=None):
         return self.break_and_heal(service, self.cable.pull, heals or self.cable.plug,
-                                   seconds=seconds, after=after, before=self.cable.within)
+                                   seconds=seconds, after=after,
+                                   before=(*self.cable.within, *fault_case.at_once()))
 
     def test_row_18_half_open(self):
-        server = self.enterContext(redis_servers.Server(host=self.cable.our_address,
-                                                        before=fault_case.at_once()))
+        server = self.enterContext(redis_servers.Server(host=self.cable.our_address))
         service = self.beyond(server.url)
         self.wait_beyond(service)
         run = self.pull_and_plug(service, seconds=10 if fault_case.LONG else 3)
@@ -113,7 +112,7 @@ class Partition(FaultCase):
                          "the few went on deciding")
         self.assert_labelled(late)
         # What the few admitted until they noticed is lost when the others' word counts again.
-        self.assert_promise(run.answers, slack=2 * BURST + RATE * 2)
+        self.assert_promise(run.answers, slack=2 * fault_case.OUTAGE + RATE * 2)
         last = max(one.sent for one in run.answers if one.source != "store")
         self.assertLess(last, run.phase.ended - 0.3, "the store does not decide again")
         self.report(17, "cluster: cut off with the minority", run, normal=last - run.phase.healed)

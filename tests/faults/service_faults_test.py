@@ -7,16 +7,15 @@
 import signal
 import time
 
-import daemon
 import fault_case
 import judge
 import redis_servers
-from fault_case import BURST, LONG, Ask, FaultCase, Phase, Run, Watch
+from fault_case import Ask, BURST, FaultCase, LONG, Phase, Run, Watch, daemon
 
 
 class ServiceFaults(FaultCase):
     def setUp(self):
-        self.server = self.enterContext(redis_servers.Server(before=fault_case.at_once()))
+        self.server = self.enterContext(redis_servers.Server())
 
     def start_on(self, port, http, store):
         listen = f"listen: {{ http: 127.0.0.1:{http}, resp: 127.0.0.1:{port} }}\n"
@@ -50,11 +49,11 @@ class ServiceFaults(FaultCase):
         self.assert_sane(run, store_share=0.9)
         # What is decided before the first connection is up is decided by the mode: a burst each.
         self.assert_promise(run.answers, rules=("by-closed",))
-        self.assert_promise(run.answers, slack=2 * BURST)
+        self.assert_promise(run.answers, slack=2 * fault_case.OUTAGE)
 
     def test_row_01_killed_it_begins_anew_what_is_in_memory(self):
         run = self.killed("memory")
-        self.assert_promise(run.answers, slack=2 * BURST)
+        self.assert_promise(run.answers, slack=2 * fault_case.OUTAGE)
 
     def test_row_02_stopped_and_let_go_on(self):
         service = self.weir(self.server.url)
@@ -63,7 +62,7 @@ class ServiceFaults(FaultCase):
                                   lambda: service.tell(signal.SIGCONT), seconds=5 if LONG else 2)
         self.assert_sane(run)
         self.assert_promise(run.answers, rules=("by-closed",))
-        self.assert_promise(run.answers, slack=BURST)
+        self.assert_promise(run.answers, slack=fault_case.OUTAGE)
         self.assert_healed(run)
 
     def test_row_03_told_to_end_it_answers_what_it_charged(self):
@@ -79,7 +78,7 @@ class ServiceFaults(FaultCase):
         self.wait_for_store(second)
         for ask in asks:
             its = [one for one in answers if one.ask == ask]
-            charged = 1_000_000 - self.remaining(second, "counted", ask.key)
+            charged = fault_case.MUCH - self.remaining(second, "counted", ask.key)
             admitted = sum(one.allowed for one in its)
             lost = sum(one.lost for one in its)
             self.assertGreaterEqual(charged + 1, admitted)

@@ -80,7 +80,7 @@ class Sharded(FaultCase):
         wrong = [one for one in others if one.source != "store"]
         self.assertLessEqual(len(wrong), 0.01 * len(others), wrong[:3])
         self.assert_promise(others)
-        self.assert_promise(run.answers, slack=BURST)
+        self.assert_promise(run.answers, slack=fault_case.OUTAGE)
         self.assert_in_time(run.answers)
         self.report(4, "one of three shards killed", run, normal=self.assert_healed(run))
 

@@ -16,8 +16,7 @@ class Versions(FaultCase):
             with self.subTest(version):
                 if version not in redis_servers.available_versions():
                     self.skipTest(f"{version} is not there")
-                server = self.enterContext(redis_servers.Server(version=version,
-                                                                before=fault_case.at_once()))
+                server = self.enterContext(redis_servers.Server(version=version))
                 service = self.weir(server.url)
                 self.wait_for_store(service)
                 run = self.break_and_heal(service, server.kill, server.start)
@@ -40,11 +39,16 @@ class Versions(FaultCase):
 
 class Foreign(FaultCase):
     RULES = """\
-  - { name: fixed, key: user, limit: 50/min, algorithm: fixed_window }
-  - { name: sliding, key: user, limit: 50/min, algorithm: sliding_window }
-  - { name: strict, key: user, limit: 50/min, algorithm: sliding_window, strict: true }
-  - { name: log, key: user, limit: 50/min, algorithm: sliding_log }
-  - { name: jobs, key: user, limit: 50 concurrent lease 30s }
+  - { name: fixed, match: { user: present }, key: user, limit: 50/min, algorithm: fixed_window }
+  - { name: sliding, match: { user: present }, key: user, limit: 50/min, algorithm: sliding_window }
+  - name: strict
+    match: { user: present }
+    key: user
+    limit: 50/min
+    algorithm: sliding_window
+    strict: true
+  - { name: log, match: { user: present }, key: user, limit: 50/min, algorithm: sliding_log }
+  - { name: jobs, match: { user: present }, key: user, limit: 50 concurrent lease 30s }
 """
     NAMES = ("by-closed", "fixed", "sliding", "strict", "log", "jobs")
 

@@ -394,11 +394,13 @@ class Serve(InFolder):
         self.assertEqual((ran.returncode, ran.stdout), (1, ""))
         self.assertIn("E017", ran.stderr)
 
-    def test_does_not_start_with_a_store_that_there_is_not(self):
-        path = self.write("weir.yaml", "store: redis://127.0.0.1:6379\n" + served("5/min"))
+    def test_does_not_start_without_the_password_of_its_store(self):
+        store = "store: redis://:env:WEIR_NO_SUCH_VARIABLE@127.0.0.1:6379\n"
+        path = self.write("weir.yaml", store + served("5/min"))
         ran = weir("serve", "-c", path)
         self.assertEqual((ran.returncode, ran.stdout), (1, ""))
-        self.assertIn(f"{path}: store: only memory can be had", ran.stderr)
+        self.assertIn(f"{path}: store: redis://127.0.0.1:6379: ", ran.stderr)
+        self.assertIn("WEIR_NO_SUCH_VARIABLE", ran.stderr)
 
 
 if __name__ == "__main__":

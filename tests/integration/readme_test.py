@@ -24,7 +24,7 @@ FLAGS = ("-std=c++23", "-O0", "-Wall", "-Wextra", "-Werror")
 LIBRARIES = ("-ldate-tz", "-lpthread")
 # What a program with an engine needs besides.
 ENGINE = re.compile(r"#include <weir/(engine|policy\w*|identity)\.h>")
-ENGINE_LIBRARIES = ("-lyaml-cpp", "-lsimdjson", "-lcrypto")
+ENGINE_LIBRARIES = ("-lyaml-cpp", "-lsimdjson", "-lssl", "-lcrypto")
 SECONDS = 60
 
 BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)

@@ -82,13 +82,18 @@ bool Node::HasHope() const noexcept {
 
 std::optional<Obstacle> Node::WhyNot() noexcept {
   if (!record_->breaker().IsClosed()) {
+    for (Lane& lane : lanes_) lane.waits_for_breaker = !IsLive(lane);
     return Obstacle{StoreFault::kBreaker,
                     {ErrorCode::kOverloaded, name() + ": not asked, because it failed before"}};
   }
   if (HasHope()) return std::nullopt;
   // Whoever closed the breaker need not have been this thread: then nothing is being connected.
-  for (const Lane& lane : lanes_) {
-    if (!IsLive(lane) && lane.retry_at <= Time()) WakeBy(Time());
+  // Nor need it wait any longer: else this thread would go on deciding in the store's place while
+  // others ask the store, and a key would be counted twice.
+  for (Lane& lane : lanes_) {
+    if (IsLive(lane)) continue;
+    if (std::exchange(lane.waits_for_breaker, false)) lane.retry_at = Time();
+    if (lane.retry_at <= Time()) WakeBy(Time());
   }
   return last_;
 }
@@ -181,8 +186,8 @@ void Node::OnOver(Connection& connection, StoreFault fault, Error error) noexcep
     }
     last_ = {fault, error};
   }
-  const bool refused = fault == StoreFault::kRefused && !was_made;
-  record_->breaker().Note(refused ? Breaker::Outcome::kRefused : Breaker::Outcome::kFailed,
+  // A server that lets in and then talks nonsense is no better than one that does not.
+  record_->breaker().Note(was_made ? Breaker::Outcome::kFailed : Breaker::Outcome::kRefused,
                           Duration(0), Time());
   CloseLane(lane, fault, error);
   if (is_probing_) EndProbe(false);
@@ -226,7 +231,9 @@ void Node::OnErrorReply(Connection& connection, std::unique_ptr<Call> call, std:
   }
   end.error = {ErrorCode::kOverloaded, name() + ": " + std::string(Readable(text))};
   if (end.fault == StoreFault::kCredentials) {
-    registry_.Tell(name(), "missing rights: " + std::string(Readable(text)));
+    // Of what a script may not do the server does not say what it was.
+    registry_.Tell(name(), "missing rights: " + std::string(Readable(text)) + "; enough would be " +
+                               std::string(kLeastRights));
   }
   const bool elsewhere = end.reply.remedy == Remedy::kGoThere ||
                          end.reply.remedy == Remedy::kAskThere ||

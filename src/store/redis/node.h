@@ -77,10 +77,11 @@ class Node final : private Connection::Owner {
   struct Lane {
     std::unique_ptr<Connection> connection;
     bool is_retiring = false;
-    SteadyTime connect_by{};  // While it is being made.
-    SteadyTime retry_at{};    // While there is none.
-    int failures = 0;         // To connect, in a row.
-    int retries = 0;          // Since something was last answered.
+    SteadyTime connect_by{};         // While it is being made.
+    SteadyTime retry_at{};           // While there is none.
+    bool waits_for_breaker = false;  // Likewise: the breaker was open when it was last asked for.
+    int failures = 0;                // To connect, in a row.
+    int retries = 0;                 // Since something was last answered.
   };
 
   // Connection::Owner

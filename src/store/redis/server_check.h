@@ -1,11 +1,4 @@
 // What people should know about a server that holds limits, from what it says about itself.
-//
-// The least rights that are enough, in the terms of ACL SETUSER:
-//   ~weir1:* +evalsha +eval +time +mget +set +del +getrange +setrange +strlen +pexpire
-//   +zadd +zcard +zremrangebyscore
-// with +info, so that the checks here can be made, +client|setname, so that CLIENT LIST has a name,
-// +select for a database other than the first, and +cluster|slots +asking in a cluster. Servers
-// before 7.0 have no rights for parts of a command: there +client and +cluster.
 #pragma once
 
 #include <string>
@@ -13,6 +6,14 @@
 #include <vector>
 
 namespace weir::redis {
+
+// What a user must be allowed on servers that hold limits, in the terms of ACL SETUSER. With +info
+// the checks here can be made, and with +client|setname CLIENT LIST has a name; a database other
+// than the first needs +select, and a cluster +cluster|slots and +asking. Servers before 7.0 have
+// no rights for parts of a command: there +client and +cluster.
+inline constexpr std::string_view kLeastRights =
+    "~weir1:* +evalsha +eval +time +mget +set +del +getrange +setrange +strlen +pexpire +zadd "
+    "+zremrangebyscore +zcard";
 
 struct ServerFacts {
   std::string version{};  // Empty: not known.

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Eight processes on the same keys of one store: never above the promise, and hardly below it.
+
+    hammer_test.py FOLDER [TEST...]       FOLDER holds hammer and hammer_judge
+"""
+
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "faults"))
+import redis_servers  # pylint: disable=wrong-import-position
+
+PROCESSES = 8
+LIMITS = ("token_bucket", "leaky_bucket", "leaky_queue", "fixed_window", "sliding_window",
+          "strict_window", "sliding_log", "concurrency")
+EVENT = struct.Struct("<qqiiBBBB4x")
+
+folder = pathlib.Path()
+
+
+class Hammered(unittest.TestCase):
+    def setUp(self):
+        self.logs = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def environment(self, servers, layout="servers"):
+        return {**os.environ, "WEIR_TEST_LAYOUT": layout,
+                "WEIR_TEST_SERVERS": ",".join(server.address for server in servers)}
+
+    def hammer(self, what, environment, requests):
+        """The logs of all processes."""
+        paths = [self.logs / f"{what}-{number}" for number in range(PROCESSES)]
+        running = [subprocess.Popen([str(folder / "hammer"), what, str(number), str(requests),
+                                     str(path)], env=environment)
+                   for number, path in enumerate(paths)]
+        self.assertEqual([process.wait(timeout=120) for process in running], [0] * PROCESSES)
+        return paths
+
+    def judge(self, what, paths):
+        judged = subprocess.run([str(folder / "hammer_judge"), what, *map(str, paths)], text=True,
+                                capture_output=True, check=False, timeout=300)
+        print(judged.stdout, end="")
+        self.assertEqual(judged.returncode, 0, judged.stdout + judged.stderr)
+
+    def every_limit(self, servers, layout="servers"):
+        for what in LIMITS:
+            with self.subTest(what):
+                self.judge(what, self.hammer(what, self.environment(servers, layout), 2000))
+
+    def test_one_server(self):
+        with redis_servers.Server() as server:
+            self.every_limit([server])
+
+    def test_shards(self):
+        with redis_servers.Shards(3) as shards:
+            self.every_limit(shards.servers)
+
+    def test_a_cluster(self):
+        with redis_servers.Cluster(replicas=0) as cluster:
+            self.every_limit(cluster.servers, "cluster")
+
+    def groups(self, servers, layout="servers"):
+        """What is left of the ample limit must be what the groups that passed left of it."""
+        environment = self.environment(servers, layout)
+        paths = self.hammer("groups", environment, 8000)
+        events = [event for path in paths for event in EVENT.iter_unpack(path.read_bytes())]
+        self.assertFalse([event for event in events if event[7]], "some requests failed")
+        passed = sorted(event[0] for event in events if event[5])
+        self.assertGreater(len(passed), 20)
+        self.assertLess(len(passed), len(events) / 2)
+        self.assertLessEqual(self.most_above(passed, burst=20, rate=60), 1e-6)
+        left = subprocess.run([str(folder / "hammer"), "left"], env=environment, text=True,
+                              capture_output=True, check=True).stdout.split()
+        charged = int(left[2]) - int(left[0])
+        print(f"{layout} of {len(servers)}: {len(passed)} of {len(events)} groups passed, "
+              f"{charged} charged")
+        # A window may have ended meanwhile; then it has forgotten some.
+        self.assertLessEqual(charged, len(passed))
+        if charged < len(passed):
+            raise NewWindow
+        return passed
+
+    @staticmethod
+    def most_above(times, *, burst, rate):
+        """By how much the worst interval is above burst + rate * t; times are nanoseconds."""
+        level, last, worst = 0.0, times[0], -float(burst)
+        for now in times:
+            level = max(0.0, level - rate * (now - last) / 1e9) + 1
+            last, worst = now, max(worst, level - burst)
+        return worst
+
+    def groups_within_one_window(self, make, layout="servers"):
+        for _ in range(2):
+            with make() as servers:
+                try:
+                    self.groups(servers if isinstance(servers, list) else
+                                getattr(servers, "servers", [servers]), layout)
+                    return
+                except NewWindow:
+                    continue
+        self.fail("charged less than passed, twice")
+
+    def test_nothing_is_charged_to_any_when_one_denies(self):
+        self.groups_within_one_window(redis_servers.Server)
+
+    def test_nothing_stays_charged_across_shards(self):
+        self.groups_within_one_window(lambda: redis_servers.Shards(3))
+
+    def test_nothing_stays_charged_across_slots_of_a_cluster(self):
+        self.groups_within_one_window(lambda: redis_servers.Cluster(replicas=0), "cluster")
+
+
+class NewWindow(Exception):
+    """The ample limit's window ended in the middle."""
+
+
+if __name__ == "__main__":
+    folder = pathlib.Path(sys.argv.pop(1)).resolve()
+    unittest.main()
