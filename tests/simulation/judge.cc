@@ -256,7 +256,8 @@ class Trial {
   }
 
   void JudgeFleet() {
-    if (moves_clock_ || scenario_.ended() < scenario_.healed() + seconds(4)) return;
+    if (scenario_.IsDegraded()) Say("I7", "still thinks that the store fails");
+    if (moves_clock_) return;
     for (const int size : scenario_.fleet_sizes()) {
       if (size != scenario_.processes()) Say("I7", "counts " + std::to_string(size) + " processes");
     }

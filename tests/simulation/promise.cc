@@ -111,7 +111,9 @@ std::optional<std::string> FindExcess(const Limit& limit, std::vector<Admission>
       ends = std::max(ends, it.latest + it.delay);
       asked = std::min(asked, it.asked);
       answered = std::max(answered, it.answered);
-      const Wide more = Wide{limit.capacity()} * LapsesBetween(terms, asked, answered);
+      // One burst for each; those who wait in a queue go ahead besides.
+      const Wide burst = Wide{limit.capacity()} + (spec.queue ? largest : 0);
+      const Wide more = burst * LapsesBetween(terms, asked, answered);
       if (Wide{sum} > MostIn(spec, ends - begins, largest) + more) return Text(sum, begins, ends);
     }
   }

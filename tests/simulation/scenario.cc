@@ -349,6 +349,11 @@ std::vector<int> Scenario::fleet_sizes() const {
   return sizes;
 }
 
+bool Scenario::IsDegraded() const {
+  return std::ranges::any_of(processes_,
+                             [](const auto& process) { return process->guard.IsDegraded(); });
+}
+
 std::string Scenario::Describe() const {
   const auto ms = [](Duration time) { return std::to_string(time.count() / 1'000'000) + " ms"; };
   std::string text = "seed " + std::to_string(seed_) + ": " + NameOf(arrangement()) + ", " +

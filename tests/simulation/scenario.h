@@ -109,6 +109,8 @@ class Scenario final : private Completion, private Testimony {
   // What was seen on the way: more under way, or more connections, than there may be.
   const std::vector<std::string>& excesses() const noexcept { return excesses_; }
   std::vector<int> fleet_sizes() const;
+  // Whether a process thinks at the end that its store fails.
+  bool IsDegraded() const;
   std::uint64_t fingerprint() const noexcept { return world_.fingerprint(); }
   std::uint64_t events() const noexcept { return world_.events(); }
 
