@@ -4,7 +4,10 @@
 //   hammer LIMIT PROCESS REQUESTS LOG     ask under one limit
 //   hammer groups PROCESS REQUESTS LOG    ask under two limits at once: a scarce one that all share
 //                                         and an ample one; prints how many passed
+//   hammer honest PROCESS REQUESTS LOG    ask under the ample one alone, one after the other
 //   hammer left                           prints what is left of the ample one
+//
+// WEIR_TEST_AMPLE=limit                   what the ample limit is
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -146,13 +149,17 @@ int HammerOneLimit(StoreOnServers& servers, const Limit& limit, int process, int
   return Write(shared.log, path);
 }
 
-constexpr std::string_view kAmple = "500000/min";
 constexpr std::string_view kScarce = "60/s burst 20";
+
+std::string_view Ample() {
+  const char* const text = std::getenv("WEIR_TEST_AMPLE");
+  return text == nullptr ? "500000/min" : text;
+}
 
 struct Pair {
   Limit scarce = *Limit::Parse(kScarce)->ForSharedStore();
   Limit ample =
-      *Limit::Parse(kAmple, {.algorithm = Algorithm::kFixedWindow, .align = Align::kEpoch})
+      *Limit::Parse(Ample(), {.algorithm = Algorithm::kFixedWindow, .align = Align::kEpoch})
            ->ForSharedStore();
 };
 
@@ -170,16 +177,18 @@ std::array<Charge, 2> ChargesOf(const StoreOnServers& servers, const Pair& pair)
              .limit = &pair.scarce}};
 }
 
-int HammerGroups(StoreOnServers& servers, int requests, const char* path) {
+// The first `count` charges of the pair at a time, `under_way` requests side by side.
+int HammerPair(StoreOnServers& servers, std::size_t count, std::size_t under_way, int requests,
+               const char* path) {
   const Pair pair;
   const auto charges = ChargesOf(servers, pair);
   std::vector<Event> log;
   for (int asked = 0; asked < requests;) {
-    std::array<Group, kUnderWay> groups;
-    std::array<std::array<Decision, 2>, kUnderWay> decisions;
-    for (int i = 0; i < kUnderWay; ++i) {
-      const auto at = static_cast<std::size_t>(i);
-      groups[at] = {.charges = charges, .decisions = decisions[at]};
+    std::vector<Group> groups(under_way);
+    std::vector<std::array<Decision, 2>> decisions(under_way);
+    for (std::size_t i = 0; i < under_way; ++i) {
+      groups[i] = {.charges = std::span(charges).first(count),
+                   .decisions = std::span(decisions[i]).first(count)};
     }
     servers.Decide(groups);
     for (const Group& group : groups) {
@@ -218,7 +227,8 @@ int Main(int count, char** words) {
   if (!servers.AwaitConnection()) return 1;
   if (what == "left") return PrintLeft(servers);
   const int requests = std::atoi(words[3]);
-  if (what == "groups") return HammerGroups(servers, requests, words[4]);
+  if (what == "groups") return HammerPair(servers, 2, kUnderWay, requests, words[4]);
+  if (what == "honest") return HammerPair(servers, 1, 1, requests, words[4]);
   const auto spec = PlannedLimit(what);
   if (!spec) return 2;
   const auto made = Limit::Make(*spec);

@@ -66,7 +66,7 @@ class Hammered(unittest.TestCase):
     def groups(self, servers, layout="servers"):
         """What is left of the ample limit must be what the groups that passed left of it."""
         environment = self.environment(servers, layout)
-        paths = self.hammer("groups", environment, 8000)
+        paths = self.hammer("groups", environment, 20000)
         events = [event for path in paths for event in EVENT.iter_unpack(path.read_bytes())]
         self.assertFalse([event for event in events if event[7]], "some requests failed")
         passed = sorted(event[0] for event in events if event[5])
@@ -103,6 +103,35 @@ class Hammered(unittest.TestCase):
                 except NewWindow:
                     continue
         self.fail("charged less than passed, twice")
+
+    def attack(self, servers, layout="servers"):
+        """Seven ask for what is used up together with what an honest one needs, which must get
+        nearly all of it: all but the cost of what the seven have under way."""
+        ample, under_way = 3000, 16
+        environment = {**self.environment(servers, layout), "WEIR_TEST_AMPLE": f"{ample}/h"}
+        paths = [self.logs / f"attack-{number}" for number in range(PROCESSES)]
+        commands = [["groups", str(number), "30000", str(path)]
+                    for number, path in enumerate(paths[1:])]
+        running = [subprocess.Popen([str(folder / "hammer"), *words], env=environment)
+                   for words in commands]
+        running.append(subprocess.Popen(
+            [str(folder / "hammer"), "honest", "0", str(ample), str(paths[0])], env=environment))
+        self.assertEqual([process.wait(timeout=120) for process in running], [0] * PROCESSES)
+        events = [list(EVENT.iter_unpack(path.read_bytes())) for path in paths]
+        honest = sum(event[5] for event in events[0])
+        others = sum(event[5] for log in events[1:] for event in log)
+        print(f"{layout} of {len(servers)}: the honest got {honest} and the seven {others} of "
+              f"{ample}")
+        self.assertLessEqual(honest + others, ample)
+        self.assertGreaterEqual(honest, ample - others - (PROCESSES - 1) * under_way)
+
+    def test_who_is_denied_cannot_keep_others_from_what_they_share(self):
+        with redis_servers.Server() as server:
+            self.attack([server])
+        with redis_servers.Shards(3) as shards:
+            self.attack(shards.servers)
+        with redis_servers.Cluster(replicas=0) as cluster:
+            self.attack(cluster.servers, "cluster")
 
     def test_nothing_is_charged_to_any_when_one_denies(self):
         self.groups_within_one_window(redis_servers.Server)
