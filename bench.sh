@@ -8,10 +8,11 @@
 # core: checks in memory, embedded, against other tables and limiters
 # policy: requests under policies of many rules, and the loading of those
 # service: requests over RESP and HTTP, against redis-server and nginx
+# redis: limits shared on Redis, against the script that everybody uses
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
-suites=(core policy service)
+suites=(core policy service redis)
 
 usage() {
   echo "usage: ./bench.sh SUITE [--json FILE] [--markdown]" >&2

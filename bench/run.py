@@ -17,11 +17,13 @@ import time
 
 import core_suite
 import policy_suite
+import redis_suite
 import report
 import service_suite
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SUITES = {"core": core_suite, "policy": policy_suite, "service": service_suite}
+SUITES = {"core": core_suite, "policy": policy_suite, "service": service_suite,
+          "redis": redis_suite}
 
 
 def main():

@@ -51,11 +51,7 @@ class OurWay final : private Completion {
         keys_(KeySequence::Drawn(Spread::kUniform, options.keys, 1 << 18)),
         cursor_(keys_, 0),
         slots_(ours.rate > 0 ? kMostInFlightOpen : ours.in_flight),
-        commons_(settings_, {.on_notice =
-                                 [](std::string_view text) {
-                                   std::fprintf(stderr, "%.*s\n", static_cast<int>(text.size()),
-                                                text.data());
-                                 }}),
+        commons_(settings_, {}),
         store_(loop_, settings_, hasher_, commons_),
         first_(loop_.MakeTimer([this] { SubmitOne({}); })) {
     for (Slot& slot : slots_) free_.push_back(&slot);
@@ -117,7 +113,7 @@ class OurWay final : private Completion {
     slot.due = due;
     static_cast<Group&>(slot) = {.charges = std::span(slot.of_rules).first(ours_.rules),
                                  .decisions = std::span(slot.answers).first(ours_.rules)};
-    store_.Submit(std::span<Group>(&slot, 1), loop_.now(), *this);
+    store_.Submit(std::span<Group>(static_cast<Group*>(&slot), 1), loop_.now(), *this);
   }
 
   void OnDecided(Group& group) noexcept override {

@@ -176,7 +176,7 @@ void Call::Fail() noexcept {
   group_.decision = Combine(charges_.span(), decisions_.span());
 }
 
-std::size_t Call::NextDenial(std::size_t number) const noexcept {
+std::size_t Call::FindDenial(std::size_t number) const noexcept {
   for (; number < met_.size(); ++number) {
     const Met& met = met_[number];
     if (!met.bans || charges_[number].shadow || charges_[number].cost == 0) continue;

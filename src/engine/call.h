@@ -81,7 +81,9 @@ class Call {
     std::uint64_t key;  // The hash of the key, without a scope.
   };
   // The number of the first rule from `number` on that has one; rules() if there is none.
-  std::size_t NextDenial(std::size_t number) const noexcept;
+  std::size_t NextDenial(std::size_t number) const noexcept {
+    return some_ban_ ? FindDenial(number) : met_.size();
+  }
   Denial DenialUnder(std::size_t number) const noexcept {
     return {.rule = met_[number].rule, .key = keys_[met_[number].key].hash};
   }
@@ -164,6 +166,7 @@ class Call {
   // moment: a question of cost 0 about the ban's own key. False if there is no room.
   bool AddBans(Verb verb) noexcept;
   void TakeUpSomeBans() noexcept;
+  std::size_t FindDenial(std::size_t number) const noexcept;
   // One that could not be asked about is none.
   bool IsBanned(const Met& met) const noexcept {
     return met.ban != kNoBan && !decisions_[met.ban].allowed &&

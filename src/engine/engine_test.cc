@@ -296,12 +296,13 @@ TEST(Engine, KeepsTheTextsOfItsAnswersWhenThePolicyIsReplaced) {
   EXPECT_EQ(answer.message, "Slow down");
 }
 
-TEST(Engine, IsNotMadeForAStoreItDoesNotHave) {
+TEST(Engine, IsNotMadeWithoutTheSecretsOfItsStore) {
   PolicySpec spec;
-  spec.store = {"redis://127.0.0.1:6379"};
-  const auto engine = Engine::Make(PolicyOf(spec));
+  spec.store = {"redis://:env:WEIR_TEST_NO_SUCH_VARIABLE@127.0.0.1:6379"};
+  const Result<Engine> engine = Engine::Make(PolicyOf(spec));
   ASSERT_FALSE(engine);
-  EXPECT_THAT(engine.error().message, HasSubstr("store"));
+  EXPECT_EQ(engine.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_TRUE(engine.error().message.starts_with("store: redis://127.0.0.1:6379: "));
   EXPECT_FALSE(Engine::Make(PolicyOf(PolicySpec()), {.max_reservations = std::size_t{1} << 30}));
 }
 

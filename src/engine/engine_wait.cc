@@ -219,7 +219,9 @@ WaitId Engine::State::BeginSharedWait(const Patience& arriving, WaitDone done) {
   std::unique_ptr<Waiter> waiter =
       std::make_unique<PatientCall>(*this, arriving, std::move(done), Attempted());
   std::optional<WaitId> id;
-  if (waiting_bytes.load(std::memory_order_relaxed) <= kMostWaitingBytes) {
+  // Without a thread of its own an engine serves nobody who waits.
+  const bool room = waiting_bytes.load(std::memory_order_relaxed) <= kMostWaitingBytes;
+  if (room && blocking != nullptr) {
     const SteadyTime now = arriving.now.steady;
     id = waiting.StandInLine(waiter, keys.span(), now, now + arriving.rest);
   }

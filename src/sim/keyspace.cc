@@ -90,8 +90,10 @@ Reply Keyspace::Execute(const CommandTraits& traits, Words words) {
 Reply Keyspace::Execute(Words words) {
   const CommandTraits* const traits = Find(words.front());
   if (traits != nullptr) return Execute(*traits, words);
-  return Reply::Error("ERR unknown command '" + std::string(words.front()) +
-                      "', with args beginning with: ");
+  std::string text =
+      "ERR unknown command '" + std::string(words.front()) + "', with args beginning with: ";
+  for (const std::string_view word : words.subspan(1)) text += "'" + std::string(word) + "' ";
+  return Reply::Error(std::move(text));
 }
 
 Keyspace::Entry* Keyspace::Reach(std::string_view key) {

@@ -23,7 +23,7 @@ constexpr char kEngineKey[] = "weir.engine";
 Reply CallWithStack(lua_State* lua, LuaEngine::Commands& commands) {
   const int count = lua_gettop(lua);
   if (count == 0) {
-    return Reply::Error("ERR Please specify at least one argument for this redis.call() call");
+    return Reply::Error("ERR Please specify at least one argument for this redis lib call");
   }
   std::vector<std::string> numbers;  // Their texts; reserved, so that they stay where they are.
   numbers.reserve(static_cast<std::size_t>(count));
@@ -93,6 +93,18 @@ int DigestInHex(lua_State* lua) {
   const char* const text = luaL_checklstring(lua, 1, &length);
   PushDigest(lua, length, text);
   return 1;
+}
+
+// pcall, which hands a script the text of an error that redis.call raised, not its table.
+int TextOnFailure(lua_State* lua) {
+  luaL_checkany(lua, 1);
+  const bool failed = lua_pcall(lua, lua_gettop(lua) - 1, LUA_MULTRET, 0) != 0;
+  if (failed && lua_istable(lua, -1)) lua_getfield(lua, -1, "err");
+  if (failed) lua_replace(lua, 1);
+  if (failed) lua_settop(lua, 1);
+  lua_pushboolean(lua, failed ? 0 : 1);
+  lua_insert(lua, 1);
+  return lua_gettop(lua);
 }
 
 int DoNothing(lua_State* lua) {
@@ -211,6 +223,8 @@ void LuaEngine::State::OpenLibraries() {
     lua_pushnil(lua);
     lua_setglobal(lua, name);
   }
+  lua_pushcfunction(lua, TextOnFailure);
+  lua_setglobal(lua, "pcall");
   OpenPackLibrary(lua);
   OpenBitLibrary(lua);
   lua_getglobal(lua, "math");
@@ -315,6 +329,8 @@ std::string LuaEngine::DigestOf(std::string_view text) {
 std::optional<Reply> LuaEngine::Load(std::string_view digest, std::string_view text) {
   if (Knows(digest)) return std::nullopt;
   lua_State* const lua = state_->lua;
+  std::string edited;
+  if (state_->options.edit) text = edited = state_->options.edit(std::string(text));
   if (luaL_loadbuffer(lua, text.data(), text.size(), "@user_script") != 0) {
     Reply error = Reply::Error(std::string("ERR Error compiling script (new function): ") +
                                lua_tostring(lua, -1));

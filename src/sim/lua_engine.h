@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,8 @@ class LuaEngine {
   struct Options {
     // A script that takes more is ended with an error.
     std::int64_t instructions = 20'000'000;
+    // What is run in a script's place: for tests that must find a mistake.
+    std::function<std::string(std::string)> edit{};
   };
 
   // What redis.call reaches.

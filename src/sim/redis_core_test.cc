@@ -74,6 +74,14 @@ TEST_F(RedisCoreTest, LetsScriptsCatchErrors) {
             "ERR Lua redis lib command arguments must be strings or integers");
 }
 
+TEST_F(RedisCoreTest, HandsScriptsTheTextOfWhatTheyCatchThemselves) {
+  EXPECT_EQ(ToText(Eval("local ok, e = pcall(function() return redis.call('GET') end) "
+                        "return {ok, e, type(e)}")),
+            R"([(nil), "ERR Wrong number of args calling Redis command from script", "string"])");
+  EXPECT_EQ(ToText(Eval("return {pcall(function(a, b) return a, b end, 1, 2)}")),
+            "[(integer) 1, (integer) 1, (integer) 2]");
+}
+
 TEST_F(RedisCoreTest, FixesGlobalNames) {
   EXPECT_NE(Eval("return nothing")
                 .text.find("Script attempted to access nonexistent global variable 'nothing'"),

@@ -20,7 +20,6 @@ constexpr std::size_t kKeptBytes = 262'144;
 
 Connection::Connection(Loop& loop, const Site& site, const Options& options, Owner& owner)
     : loop_(loop),
-      site_(site),
       options_(options),
       owner_(owner),
       handshake_(site, options.is_sentinel),

@@ -101,7 +101,6 @@ class Connection final : private StreamHandler, private TurnEnd {
   void Lose(std::string_view why);
 
   Loop& loop_;
-  const Site& site_;
   const Options options_;
   Owner& owner_;
   State state_ = State::kConnecting;

@@ -1,13 +1,28 @@
 // What the answer means: the script's verdicts, replayed on the state it read, so that every charge
 // is told what the same step would tell it anywhere else.
 #include <algorithm>
+#include <charconv>
+#include <optional>
 
 #include "store/redis/script_call.h"
 
 namespace weir::redis {
 namespace {
 
-constexpr std::size_t kGroupsInMask = 48;
+constexpr std::size_t kGroupsInMask = 46;
+constexpr std::int64_t kLatest = 8'000'000'000'000'000;  // As long as nanoseconds can be counted.
+
+// The number at the beginning of a text, and the blank behind it, which are taken off.
+std::optional<std::int64_t> TakeNumberFrom(std::string_view& text) noexcept {
+  std::int64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, number);
+  if (read.ec != std::errc() || read.ptr == end || *read.ptr != ' ' || number < 0) {
+    return std::nullopt;
+  }
+  text.remove_prefix(static_cast<std::size_t>(read.ptr - text.data()) + 1);
+  return number;
+}
 
 }  // namespace
 
@@ -25,13 +40,18 @@ Decision DescribeUncounted(const Charge& charge) noexcept {
   return decision;
 }
 
-bool ScriptCall::TakeHeader(const resp::ReplyItem& item) noexcept {
-  if (item.kind != resp::ReplyItem::Kind::kArray) return false;
+void ScriptCall::SizeMasks() noexcept {
   std::size_t decided = 0;
   for (const Work& work : works_) {
     if (work.stage == Stage::kDecide || work.stage == Stage::kSettle) ++decided;
   }
   masks_.assign(decided / kGroupsInMask + 1, 0);
+}
+
+bool ScriptCall::TakeHeader(const resp::ReplyItem& item) noexcept {
+  if (item.kind == resp::ReplyItem::Kind::kBulk) return TakeText(item.text);
+  if (item.kind != resp::ReplyItem::Kind::kArray) return false;
+  SizeMasks();
   const std::size_t least = 1 + masks_.size() + plain_ + logs_;
   if (item.count < least || item.count > least + 1 + keys_.size()) return false;
   items_ = item.count;
@@ -46,10 +66,40 @@ bool ScriptCall::TakeNumber(std::size_t index, const resp::ReplyItem& item) noex
     masks_[index - 1] = item.integer;
     return true;
   }
-  constexpr std::int64_t kLatest = 8'000'000'000'000'000;  // As long as nanoseconds can be counted.
   if (item.integer > kLatest) return false;
-  moment_.wall = WallTime(std::chrono::microseconds(item.integer));
+  SetMoment(item.integer);
+  return true;
+}
+
+void ScriptCall::SetMoment(std::int64_t microseconds) noexcept {
+  moment_.wall = WallTime(std::chrono::microseconds(microseconds));
   moment_.now = std::max<std::int64_t>(0, (moment_.wall - kEpoch).count());
+}
+
+// All that there is to say of short buckets, in one text.
+bool ScriptCall::TakeText(std::string_view text) noexcept {
+  if (!is_short_) return false;
+  const auto seconds = TakeNumberFrom(text);
+  const auto microseconds = TakeNumberFrom(text);
+  constexpr std::int64_t kMillion = 1'000'000;
+  if (!seconds || !microseconds || *seconds >= kLatest / kMillion || *microseconds >= kMillion) {
+    return false;
+  }
+  SetMoment(*seconds * kMillion + *microseconds);
+  SizeMasks();
+  for (std::int64_t& mask : masks_) {
+    const auto number = TakeNumberFrom(text);
+    if (!number) return false;
+    mask = *number;
+  }
+  for (std::size_t i = 0; i < plain_; ++i) {
+    const bool is_last = i + 1 == plain_;
+    const std::size_t size = is_last ? text.size() : text.find(' ');
+    if (size == std::string_view::npos) return false;
+    keys_[order_[i]].state.Read(StateKind::kBucket, text.substr(0, size));
+    text.remove_prefix(is_last ? size : size + 1);
+  }
+  Finish();
   return true;
 }
 

@@ -157,6 +157,9 @@ class ScriptCall {
   void SetPlaces() const;
 
   bool TakeHeader(const resp::ReplyItem& item) noexcept;
+  bool TakeText(std::string_view text) noexcept;
+  void SizeMasks() noexcept;
+  void SetMoment(std::int64_t microseconds) noexcept;
   bool TakeNumber(std::size_t index, const resp::ReplyItem& item) noexcept;
   static bool TakeState(Key& key, const resp::ReplyItem& item) noexcept;
   bool TakeSight(const resp::ReplyItem& item) noexcept;
@@ -184,6 +187,7 @@ class ScriptCall {
   // What is being sent.
   mutable std::vector<double> numbers_;
   mutable std::vector<std::uint16_t> integers_;
+  mutable bool is_short_ = false;           // Buckets only, whose levels fit into one number.
   mutable std::vector<std::size_t> order_;  // Of keys_, as they are sent.
   mutable std::size_t plain_ = 0;
   mutable std::size_t logs_ = 0;

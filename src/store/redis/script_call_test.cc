@@ -73,6 +73,21 @@ TEST_F(OneCall, IsToldAFreshKey) {
   EXPECT_EQ(receipts_[0].charged, 2);
 }
 
+TEST_F(OneCall, IsToldAllInOneText) {
+  ASSERT_TRUE(call_.Take(Bulk("1772323200 5 1 ")));
+  EXPECT_TRUE(group_.decision.allowed);
+  EXPECT_EQ(group_.decision.remaining, 8);
+  EXPECT_EQ(group_.decided_at, kNow + std::chrono::microseconds(5));
+}
+
+TEST_F(OneCall, RefusesTextsThatMakeNoSense) {
+  for (const std::string_view text :
+       {"", "1", "1772323200", "1772323200 5", "1772323200 5 1", "x 5 1 ", "1772323200 x 1 ",
+        "1772323200 1000000 1 ", "-1 5 1 ", "9999999999999999 5 1 ", "1772323200 5 -1 "}) {
+    EXPECT_FALSE(call_.Take(Bulk(text))) << text;
+  }
+}
+
 TEST_F(OneCall, IsToldADenial) {
   ASSERT_TRUE(Take({Number(kMicroseconds), Number(0), Bulk(nearly_empty_)}));
   EXPECT_FALSE(group_.decision.allowed);

@@ -146,7 +146,8 @@ void ScriptCall::EncodeGroup(const Work& work) const {
 
 void ScriptCall::Encode() const {
   SetPlaces();
-  if (IsShort()) return EncodeShort();
+  is_short_ = IsShort();
+  if (is_short_) return EncodeShort();
   integers_.clear();
   numbers_.assign({4, static_cast<double>(plain_), 1});
   for (const Work& work : works_) {
@@ -161,7 +162,7 @@ void ScriptCall::Write(ByteBuffer& out, Form form) const {
   shape.reserve(1 + numbers_.size() + 2 * plain_ + integers_.size());
   // Of the numbers three come first.
   constexpr std::size_t kFirst = 3;
-  const std::size_t scratch = integers_.empty() ? 0 : plain_;
+  const std::size_t scratch = is_short_ ? plain_ : 0;
   shape.append("<ddd").append(2 * scratch, 'b').append(numbers_.size() - kFirst, 'd');
   shape.append(integers_.size(), 'H');
   std::string numbers(BytesOf(numbers_).substr(0, kFirst * sizeof(double)));

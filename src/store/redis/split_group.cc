@@ -186,7 +186,7 @@ class SplitGroups::Whole final : public Completion {
       if (part.receipts[i].charged <= 0) continue;
       Charge charge = part.charges[i];
       if (charge.limit->algorithm() == Algorithm::kConcurrency) continue;
-      charge.verb = Verb::kSettle;
+      charge.verb = charge.limit->spec().queue ? Verb::kUnbook : Verb::kSettle;
       charge.cost = 0;
       charge.wait = Duration(0);
       charge.reserved = part.receipts[i].charged;

@@ -6,9 +6,10 @@
 --            levels of short buckets; then what the parts below say
 --   ARGV[3+] texts that records are made of
 --
--- The answer: the time in microseconds since 1970, verdicts as bits, 48 to a number, the plain values
+-- The answer: the time in microseconds since 1970, verdicts as bits, 46 to a number, the plain values
 -- as they were before, and what the charges on logs saw; then, if some values were not ours, how
--- many, and which of the plain ones.
+-- many, and which of the plain ones. Where all went well with short buckets, one text with blanks in
+-- between instead (the time as TIME has it): a table costs more than all that is in it.
 --
 -- Time is in seconds and nanoseconds since 2025, because numbers here are exact up to 2^53 only.
 -- Whoever calls has worked out every product, so that here things are added and compared.

@@ -47,7 +47,7 @@ while i < last do
     end
   end
   weight = weight + weight
-  if weight == 281474976710656 then
+  if weight == 70368744177664 then
     masks[#masks + 1] = mask
     mask, weight = 0, 1
   end

@@ -112,9 +112,8 @@ end
 
 -- Writes a plain value. Where none could be read, there may be something that is not a string.
 local function put(k, value, ttl)
-  if was[k] then
-    call('SET', KEYS[k], value, 'PX', ttl)
-  elseif not call('SET', KEYS[k], value, 'PX', ttl, 'NX') then
+  local before = redis.pcall('SET', KEYS[k], value, 'PX', ttl, 'GET')
+  if type(before) == 'table' then
     corrupt = corrupt + 1
     call('SET', KEYS[k], value, 'PX', ttl)
   end

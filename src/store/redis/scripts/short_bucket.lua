@@ -18,7 +18,9 @@ if a[3] == 0 then
       if l < 0 then
         l = 0
         local v = was[k]
-        if v then
+        if not v then
+          was[k] = ''
+        else
           if find(v, '^%d%d%d%d%d%d%d%d%d%d+$') then
             l = (sub(v, 1, -10) - now_s) * 1e9 + (sub(v, -9) - now_n)
           else
@@ -63,7 +65,7 @@ if a[3] == 0 then
       end
     end
     weight = weight + weight
-    if weight == 281474976710656 then
+    if weight == 70368744177664 then
       masks = masks or {}
       masks[#masks + 1] = mask
       mask, weight = 0, 1
@@ -78,20 +80,25 @@ if a[3] == 0 then
         local n, s = now_n + low, now_s + (l - low) / 1e9
         if n >= 1e9 then n, s = n - 1e9, s + 1 end
         local value, ttl = format('%d%09d', s, n), format('%d', (l + 1999999) / 1e6)
-        if was[k] then
-          call('SET', KEYS[k], value, 'PX', ttl)
-        elseif not call('SET', KEYS[k], value, 'PX', ttl, 'NX') then
-          -- Read as nothing, and yet there is something: not a string.
-          corrupt = corrupt + 1
-          call('SET', KEYS[k], value, 'PX', ttl)
+        -- What was there before is known, and cheaper to be told than that all went well.
+        if was[k] ~= '' then
+          call('SET', KEYS[k], value, 'PX', ttl, 'GET')
+        else
+          local before = redis.pcall('SET', KEYS[k], value, 'PX', ttl, 'GET')
+          if before and before ~= '' then
+            -- Read as nothing, and yet there is something: not a string.
+            corrupt = corrupt + 1
+            call('SET', KEYS[k], value, 'PX', ttl)
+          end
         end
       else
         call('DEL', KEYS[k])
       end
     end
   end
-  if not masks and corrupt == 0 then
-    return {time[1] * 1e6 + time[2], mask, unpack(was, 1, plain)}
+  if corrupt == 0 then
+    if masks then mask = table.concat(masks, ' ') .. ' ' .. mask end
+    return time[1] .. ' ' .. time[2] .. ' ' .. mask .. ' ' .. table.concat(was, ' ')
   end
   local answer = {time[1] * 1e6 + time[2]}
   if masks then
@@ -99,7 +106,7 @@ if a[3] == 0 then
   end
   local n = #answer + 1
   answer[n] = mask
-  for k = 1, plain do answer[n + k] = was[k] end
+  for k = 1, plain do answer[n + k] = was[k] end -- An empty one is no bucket either.
   n = n + plain
   if corrupt > 0 then
     answer[n + 1] = corrupt

@@ -1,0 +1,277 @@
+#include "judge.h"
+
+#include <algorithm>
+#include <map>
+
+#include "promise.h"
+#include "store/guard/share.h"
+
+namespace weir::simulation {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class Trial {
+ public:
+  explicit Trial(const Scenario& scenario) : scenario_(scenario) {
+    for (const Fault& fault : scenario.faults()) {
+      if (fault.forgets) lapses_.push_back({fault.begins, fault.ends});
+      // A clock jumps twice: there and back.
+      if (fault.moves_clock) lapses_.push_back({fault.begins, fault.begins});
+      if (fault.moves_clock) lapses_.push_back({fault.ends, fault.ends});
+      forgets_ |= fault.forgets;
+      moves_clock_ |= fault.moves_clock;
+    }
+  }
+
+  std::vector<std::string> Verdict() {
+    for (const Asked& asked : scenario_.asked()) {
+      JudgeAnswer(asked);
+      JudgeTime(asked);
+      JudgeRecovery(asked);
+    }
+    for (std::size_t rule = 0; rule < scenario_.rules().size(); ++rule) {
+      for (std::size_t key = 0; key < scenario_.keys().size(); ++key) {
+        JudgeKey(static_cast<int>(rule), static_cast<int>(key));
+      }
+    }
+    JudgeLedgers();
+    for (const std::string& excess : scenario_.excesses()) Say("I5", excess);
+    JudgeFleet();
+    return std::move(broken_);
+  }
+
+ private:
+  void Say(const char* invariant, const std::string& what) {
+    // The first of each kind says enough.
+    if (broken_.size() < 20) broken_.push_back(std::string(invariant) + " " + what);
+  }
+  static std::string At(const Asked& asked) {
+    return " (asked at " + std::to_string(asked.at.count()) + " ns of process " +
+           std::to_string(asked.process) + ")";
+  }
+  const RuleUnderTest& RuleOf(const Part& part) const {
+    return scenario_.rules()[static_cast<std::size_t>(part.rule)];
+  }
+  bool WasHeld(const Asked& asked) const {
+    return std::ranges::any_of(scenario_.holds(), [&](const Hold& hold) {
+      return hold.process == asked.process && hold.begins <= asked.answered &&
+             hold.ends >= asked.at;
+    });
+  }
+
+  void JudgeAnswer(const Asked& asked) {
+    if (asked.answers != 1) {
+      return Say("I2", "answered " + std::to_string(asked.answers) + " times" + At(asked));
+    }
+    const Decision& decision = asked.group.decision;
+    if (asked.group.error) {
+      return Say("I2", "answered with an error: " + asked.group.error->message + At(asked));
+    }
+    const bool by_store = asked.fate == Asked::Fate::kDecided;
+    if (by_store != (decision.source == Source::kStore)) {
+      return Say("I2", "source " + std::string(NameOf(decision.source)) + " of what the store " +
+                           (by_store ? "decided" : "did not decide") + At(asked));
+    }
+    if (by_store) {
+      const Reason wanted = decision.allowed ? Reason::kOk : Reason::kLimited;
+      if (decision.reason != wanted && decision.reason != Reason::kNeverFits) {
+        Say("I2", "reason " + std::string(NameOf(decision.reason)) + At(asked));
+      }
+      return;
+    }
+    bool has_closed = false;
+    bool all_open = true;
+    for (const Part& part : asked.parts) {
+      has_closed |= RuleOf(part).mode == FailureMode::kClosed;
+      all_open &= RuleOf(part).mode == FailureMode::kOpen;
+    }
+    if (has_closed && decision.allowed) Say("I2", "let through, though closed" + At(asked));
+    if (all_open && !decision.allowed) Say("I2", "denied, though open" + At(asked));
+  }
+
+  void JudgeTime(const Asked& asked) {
+    if (asked.answers != 1 || WasHeld(asked)) return;
+    const Duration took = asked.answered - asked.at;
+    if (took > scenario_.settings().timeout + milliseconds(2)) {
+      Say("I6", "took " + std::to_string(took.count()) + " ns: " + asked.error + At(asked));
+    }
+    if (asked.breaker_was_open && took > Duration(0)) {
+      Say("I6", "took " + std::to_string(took.count()) + " ns with the breaker open" + At(asked));
+    }
+  }
+
+  void JudgeRecovery(const Asked& asked) {
+    // One who has just begun has no connection yet.
+    const bool is_well = asked.at >= scenario_.healed() + seconds(2);
+    if (is_well && asked.answers == 1 && asked.fate != Asked::Fate::kDecided) {
+      Say("I7", "not decided by the store: " + asked.error + At(asked));
+    }
+  }
+
+  // Of a part that was let through, by the store or by the process itself.
+  Admission AdmissionOf(const Asked& asked, std::size_t part, bool by_store) const {
+    const RuleUnderTest& rule = RuleOf(asked.parts[part]);
+    Admission it{.delay = asked.decisions[part].delay,
+                 .asked = asked.at,
+                 .answered = asked.answered,
+                 .cost = asked.parts[part].cost};
+    if (!by_store) {
+      it.at = it.earliest = it.latest = scenario_.ProcessTime(asked.process, asked.answered);
+    } else if (moves_clock_ || asked.is_split) {
+      // Parts of a group are decided at different times.
+      it.at = asked.answered;
+      it.earliest = asked.at;
+      it.latest = asked.answered;
+    } else {
+      it.at = it.earliest = it.latest = scenario_.ToWorld(asked.group.decided_at);
+    }
+    it.live_until = it.earliest + rule.limit.spec().lease;
+    if (asked.released) it.live_until = std::min(it.live_until, *asked.released);
+    return it;
+  }
+
+  void JudgeKey(int rule, int key) {
+    const Limit& limit = scenario_.rules()[static_cast<std::size_t>(rule)].limit;
+    std::vector<Admission> by_store;
+    std::vector<std::vector<Admission>> by_process(static_cast<std::size_t>(scenario_.processes()));
+    for (const Asked& asked : scenario_.asked()) {
+      if (!asked.group.decision.allowed || asked.answers == 0) continue;
+      for (std::size_t i = 0; i < asked.parts.size(); ++i) {
+        if (asked.parts[i].rule != rule || asked.parts[i].key != key) continue;
+        if (asked.fate == Asked::Fate::kDecided) {
+          by_store.push_back(AdmissionOf(asked, i, true));
+        } else {
+          by_process[static_cast<std::size_t>(asked.process)].push_back(
+              AdmissionOf(asked, i, false));
+        }
+      }
+    }
+    std::ranges::stable_sort(by_store, {}, &Admission::at);
+    const std::string which = " of " + scenario_.rules()[static_cast<std::size_t>(rule)].name +
+                              ", " + scenario_.keys()[static_cast<std::size_t>(key)];
+    PromiseTerms terms{.lapses = lapses_};
+    const bool has_splits =
+        std::ranges::any_of(by_store, [](const Admission& it) { return it.earliest != it.latest; });
+    if (!moves_clock_ && !has_splits) terms.wall_offset = scenario_.ServerOffset();
+    if (const auto found = FindExcess(limit, by_store, terms)) Say("I1", *found + which);
+    JudgeShares(rule, by_process, which);
+    JudgeDenials(rule, key, which);
+  }
+
+  // What each process let through by itself is within its share.
+  void JudgeShares(int rule, const std::vector<std::vector<Admission>>& by_process,
+                   const std::string& which) {
+    const RuleUnderTest& guarded = scenario_.rules()[static_cast<std::size_t>(rule)];
+    if (guarded.mode != FailureMode::kStatic || scenario_.counts_fleet()) return;
+    if (guarded.limit.algorithm() == Algorithm::kConcurrency) return;
+    const Limit share = ShareOf(guarded.limit, scenario_.processes());
+    for (const std::vector<Admission>& admissions : by_process) {
+      if (const auto found = FindExcess(share, admissions, {})) {
+        Say("I1", "by its share: " + *found + which);
+      }
+    }
+  }
+
+  // Whether every denial by the store can be accounted for.
+  void JudgeDenials(int rule, int key, const std::string& which) {
+    if (moves_clock_) return;
+    const Limit& limit = scenario_.rules()[static_cast<std::size_t>(rule)].limit;
+    std::vector<Admission> charged;
+    struct Perhaps {
+      Duration from;
+      Duration to;
+      std::int64_t cost;
+    };
+    std::vector<Perhaps> unknown;
+    for (const Asked& asked : scenario_.asked()) {
+      for (std::size_t i = 0; i < asked.parts.size(); ++i) {
+        if (asked.parts[i].rule != rule || asked.parts[i].key != key) continue;
+        const bool is_decided = asked.fate == Asked::Fate::kDecided;
+        const bool may_be_held = asked.is_split && !asked.group.decision.allowed;
+        if (asked.fate == Asked::Fate::kUnknown || may_be_held ||
+            (asked.is_split && asked.fate == Asked::Fate::kFailed)) {
+          unknown.push_back({asked.at, Duration::max(), asked.parts[i].cost});
+        } else if (is_decided && asked.group.decision.allowed) {
+          Admission admission = AdmissionOf(asked, i, true);
+          admission.live_until = admission.at + limit.spec().lease + milliseconds(1);
+          // That it was given back may have been forgotten.
+          if (asked.release_done && !forgets_) {
+            admission.live_until = std::min(admission.live_until, *asked.release_done);
+          }
+          charged.push_back(admission);
+          // Until it is known to have been charged it may have been.
+          unknown.push_back({asked.at, admission.at, asked.parts[i].cost});
+        }
+      }
+    }
+    std::ranges::stable_sort(charged, {}, &Admission::at);
+    for (const Asked& asked : scenario_.asked()) {
+      // Of several charges any may have been the one; of those in several places too much is
+      // remembered elsewhere.
+      if (asked.fate != Asked::Fate::kDecided || asked.group.decision.allowed) continue;
+      if (asked.parts.size() != 1 || asked.parts[0].rule != rule || asked.parts[0].key != key) {
+        continue;
+      }
+      std::int64_t may_be = 0;
+      const Duration at = scenario_.ToWorld(asked.group.decided_at);
+      for (const Perhaps& it : unknown) may_be += it.from <= at && at < it.to ? it.cost : 0;
+      if (!MayDeny(limit, charged, may_be, at, asked.parts[0].cost, scenario_.ServerOffset())) {
+        Say("I2", "denied without need" + which + At(asked));
+      }
+    }
+  }
+
+  void JudgeLedgers() {
+    for (const Scenario::LedgerEntry& entry : scenario_.ledger()) {
+      const std::string key = scenario_.keys()[static_cast<std::size_t>(entry.key)];
+      if (!entry.charged) {
+        Say("I7", "the ledger of " + key + " could not be read");
+        continue;
+      }
+      std::int64_t admitted = 0;
+      std::int64_t unknown = 0;
+      for (const Asked& asked : scenario_.asked()) {
+        for (const Part& part : asked.parts) {
+          if (part.rule != entry.rule || part.key != entry.key) continue;
+          const bool is_decided = asked.fate == Asked::Fate::kDecided;
+          const bool is_allowed = asked.group.decision.allowed;
+          if (is_decided && is_allowed) {
+            admitted += part.cost;
+          } else if (asked.fate == Asked::Fate::kUnknown || asked.is_split) {
+            // What a part took is given back, unless that is lost.
+            unknown += part.cost;
+          }
+        }
+      }
+      const std::string figures = std::to_string(*entry.charged) + " charged, " +
+                                  std::to_string(admitted) + " let through, " +
+                                  std::to_string(unknown) + " unknown, " + key;
+      if (*entry.charged > admitted + unknown) Say("I8", "too much: " + figures);
+      if (!forgets_ && !moves_clock_ && *entry.charged < admitted) {
+        Say("I8", "too little: " + figures);
+      }
+    }
+  }
+
+  void JudgeFleet() {
+    if (scenario_.IsDegraded()) Say("I7", "still thinks that the store fails");
+    if (moves_clock_) return;
+    for (const int size : scenario_.fleet_sizes()) {
+      if (size != scenario_.processes()) Say("I7", "counts " + std::to_string(size) + " processes");
+    }
+  }
+
+  const Scenario& scenario_;
+  std::vector<Lapse> lapses_;
+  bool forgets_ = false;
+  bool moves_clock_ = false;
+  std::vector<std::string> broken_;
+};
+
+}  // namespace
+
+std::vector<std::string> Judge(const Scenario& scenario) { return Trial(scenario).Verdict(); }
+
+}  // namespace weir::simulation

@@ -1,0 +1,45 @@
+// What a limit promises, looked at in every interval of what was let through.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <weir/limit.h>
+
+namespace weir::simulation {
+
+struct Admission {
+  Duration at{0};        // When it was decided.
+  Duration delay{0};     // It went ahead so much later.
+  Duration earliest{0};  // It was decided no earlier,
+  Duration latest{0};    // and no later.
+  Duration asked{0};     // By the world's clock, whatever those above go by.
+  Duration answered{0};
+  std::int64_t cost = 1;
+  Duration live_until{0};  // Leases.
+};
+
+// Some time within it a server forgot something, or took another time for the present.
+struct Lapse {
+  Duration begins{0};
+  Duration ends{0};
+};
+
+struct PromiseTerms {
+  std::vector<Lapse> lapses{};
+  // How far the server's calendar is ahead of the world's time, if that is known, and `at` is when
+  // it was by that calendar.
+  std::optional<Duration> wall_offset{};
+};
+
+// The first interval in which there was too much.
+std::optional<std::string> FindExcess(const Limit& limit, std::vector<Admission> admissions,
+                                      const PromiseTerms& terms);
+
+// The most that may be charged on a key, by what is known: enough to deny `cost` at `at`?
+bool MayDeny(const Limit& limit, const std::vector<Admission>& charged, std::int64_t unknown,
+             Duration at, std::int64_t cost, Duration wall_offset);
+
+}  // namespace weir::simulation
