@@ -12,8 +12,9 @@
 
 namespace weir::conformance {
 
-// Nothing, or what went wrong with the shortest trace found that still goes wrong.
-std::optional<std::string> RunTraces(Family family, const TraceOptions& options,
-                                     const Trial& trial);
+// Nothing, or what went wrong with the shortest trace found that still goes wrong. Where steps take
+// long, so many times fewer than the default are made.
+std::optional<std::string> RunTraces(Family family, const TraceOptions& options, const Trial& trial,
+                                     std::uint64_t fewer = 1);
 
 }  // namespace weir::conformance
