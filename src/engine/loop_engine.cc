@@ -43,8 +43,8 @@ struct QuestionsAround {
   std::unique_ptr<Store> store;
 };
 
-// Questions are made once and used again and again: each is answered far sooner than memory is had
-// for the next.
+// Questions are used again and again: each is answered far sooner than memory is had for the next.
+// They are large, so of those that a burst of requests needed most are given back.
 template <typename T>
 class Pool {
  public:
@@ -52,13 +52,21 @@ class Pool {
 
   T& Take() {
     if (free_.empty()) {
-      free_.push_back(all_.emplace_back(std::make_unique<T>(around_, *this)).get());
+      all_.push_back(std::make_unique<T>(around_, *this));
+      all_.back()->place = all_.size() - 1;
+      free_.push_back(all_.back().get());
     }
     T& taken = *free_.back();
     free_.pop_back();
     return taken;
   }
-  void Return(T& item) { free_.push_back(&item); }
+  // It may be gone then.
+  void Return(T& item) {
+    if (free_.size() < kMostIdle || around_.ending) return free_.push_back(&item);
+    std::swap(all_[item.place], all_.back());
+    std::swap(all_[item.place]->place, all_.back()->place);
+    all_.pop_back();
+  }
   // Those who are told may ask again.
   void AbandonAll() {
     for (std::size_t i = 0; i < all_.size(); ++i) {
@@ -68,6 +76,8 @@ class Pool {
   std::size_t taken() const noexcept { return all_.size() - free_.size(); }
 
  private:
+  static constexpr std::size_t kMostIdle = 256;
+
   QuestionsAround& around_;
   std::vector<std::unique_ptr<T>> all_;
   std::vector<T*> free_;
@@ -105,6 +115,7 @@ class RequestQuestion final : public Completion {
       : around_(around), home_(home) {}
 
   bool IsUnderWay() const noexcept { return call_.has_value(); }
+  std::size_t place = 0;  // In its pool.
 
   void Begin(const Question& question, LoopEngine::Done done) {
     version_ = around_.Version();
@@ -214,6 +225,7 @@ class OtherQuestion final : public Completion {
       : around_(around), home_(home) {}
 
   bool IsUnderWay() const noexcept { return done_ != nullptr; }
+  std::size_t place = 0;  // In its pool.
 
   void BeginSettle(const Question& question, LoopEngine::Done done) {
     done_ = std::move(done);

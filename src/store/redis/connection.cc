@@ -60,6 +60,7 @@ void Connection::Send(std::unique_ptr<Call> call) {
   call->Write(out_);
   ++call->rounds;
   if (call->with_text) last_text_ = sent_;
+  load_ += call->weight();
   in_flight_.push_back({std::move(call), now, sent_++});
   loop_.AtTurnEnd(*this);
 }
@@ -117,14 +118,15 @@ bool Connection::TakeItem(const resp::ReplyItem& item) {
     return Fail(StoreFault::kProtocol, "an answer that makes no sense");
   }
   if (!item.ends_reply) return true;
-  InFlight done = std::move(front);
+  std::unique_ptr<Call> call = TakeOut(front);
+  const Duration took = loop_.now().steady - front.sent;
+  const std::uint64_t number = front.number;
   in_flight_.pop_front();
-  if (done.call == nullptr) return true;
-  const Duration took = loop_.now().steady - done.sent;
+  if (call == nullptr) return true;
   if (is_error) {
-    owner_.OnErrorReply(*this, std::move(done.call), done.number, item.text, took);
+    owner_.OnErrorReply(*this, std::move(call), number, item.text, took);
   } else {
-    owner_.OnAnswered(*this, std::move(done.call), took);
+    owner_.OnAnswered(*this, std::move(call), took);
   }
   return state_ == State::kReady;
 }
@@ -138,8 +140,13 @@ bool Connection::EndHandshake() {
 
 void Connection::TakeExpired(SteadyTime now, std::vector<std::unique_ptr<Call>>& expired) {
   for (InFlight& one : in_flight_) {
-    if (one.call != nullptr && one.call->deadline <= now) expired.push_back(std::move(one.call));
+    if (one.call != nullptr && one.call->deadline <= now) expired.push_back(TakeOut(one));
   }
+}
+
+std::unique_ptr<Call> Connection::TakeOut(InFlight& one) noexcept {
+  if (one.call != nullptr) load_ -= one.call->weight();
+  return std::move(one.call);
 }
 
 std::optional<SteadyTime> Connection::NextDeadline() const noexcept {
@@ -158,7 +165,7 @@ std::optional<SteadyTime> Connection::OldestSent() const noexcept {
 std::vector<std::unique_ptr<Call>> Connection::Close() noexcept {
   std::vector<std::unique_ptr<Call>> left;
   for (InFlight& one : in_flight_) {
-    if (one.call != nullptr) left.push_back(std::move(one.call));
+    if (one.call != nullptr) left.push_back(TakeOut(one));
   }
   in_flight_.clear();
   out_.Clear();

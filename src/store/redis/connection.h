@@ -61,6 +61,8 @@ class Connection final : private StreamHandler, private TurnEnd {
   void Send(std::unique_ptr<Call> call);
   // Those that have no reply yet, given up or not.
   std::size_t in_flight() const noexcept { return in_flight_.size(); }
+  // How many wait for what was sent.
+  std::uint64_t load() const noexcept { return load_; }
   // The number of the last call that was sent with the text of a script.
   std::uint64_t last_text() const noexcept { return last_text_; }
 
@@ -93,6 +95,8 @@ class Connection final : private StreamHandler, private TurnEnd {
   void OnConnected(const Result<void>& connected);
   void ReadOn();
   void Flush();
+  // Nobody waits for it any more.
+  std::unique_ptr<Call> TakeOut(InFlight& one) noexcept;
   // Each is false once the connection is over.
   bool TakeItems();
   bool TakeItem(const resp::ReplyItem& item);
@@ -111,6 +115,7 @@ class Connection final : private StreamHandler, private TurnEnd {
   ByteBuffer out_;
   bool is_blocked_ = false;  // Waits until it may write again.
   std::deque<InFlight> in_flight_;
+  std::uint64_t load_ = 0;
   std::uint64_t sent_ = 0;
   std::uint64_t last_text_ = 0;
 };

@@ -63,13 +63,16 @@ bool Node::is_idle() const noexcept {
          });
 }
 
-Node::Lane* Node::LaneWithRoom() noexcept {
+// Calls that were given up count as well, until they are answered: the server still has them to do.
+Node::Lane* Node::LaneWithRoom(std::uint64_t weight) noexcept {
   Lane* best = nullptr;
   for (Lane& lane : lanes_) {
-    if (!IsUsable(lane) || lane.connection->in_flight() >= options_.max_in_flight) continue;
-    if (best == nullptr || lane.connection->in_flight() < best->connection->in_flight()) {
-      best = &lane;
-    }
+    if (!IsUsable(lane)) continue;
+    const Connection& connection = *lane.connection;
+    const bool fits =
+        connection.in_flight() < options_.max_in_flight &&
+        (connection.load() == 0 || connection.load() + weight <= options_.max_in_flight);
+    if (fits && (best == nullptr || connection.load() < best->connection->load())) best = &lane;
   }
   return best;
 }
@@ -105,23 +108,26 @@ void Node::Send(std::unique_ptr<Call> call) noexcept {
     }
   }
   WakeBy(call->deadline);
-  if (Lane* const lane = queue_.empty() ? LaneWithRoom() : nullptr) {
+  const std::uint64_t weight = call->weight();
+  if (Lane* const lane = queue_.empty() ? LaneWithRoom(weight) : nullptr) {
     lane->connection->Send(std::move(call));
     return ShowCounts();
   }
-  if (queue_.size() >= options_.max_in_flight * lanes_.size()) {
+  if (queued_ + weight > options_.max_in_flight * lanes_.size()) {
     return FailCall(std::move(call), StoreFault::kOverload,
                     {ErrorCode::kOverloaded, name() + ": too many calls are under way"});
   }
+  queued_ += weight;
   queue_.push_back(std::move(call));
 }
 
 void Node::SendQueued() {
   while (!queue_.empty()) {
-    Lane* const lane = LaneWithRoom();
+    Lane* const lane = LaneWithRoom(queue_.front()->weight());
     if (lane == nullptr) return;
     std::unique_ptr<Call> call = std::move(queue_.front());
     queue_.pop_front();
+    queued_ -= call->weight();
     lane->connection->Send(std::move(call));
   }
 }
@@ -267,7 +273,7 @@ void Node::NoteAnswers() {
 
 void Node::SendProbe() {
   std::unique_ptr<Call> probe = options_.make_probe ? options_.make_probe() : nullptr;
-  Lane* const lane = LaneWithRoom();
+  Lane* const lane = LaneWithRoom(1);
   if (probe == nullptr || lane == nullptr) {
     if (is_probing_) EndProbe(lane != nullptr);
     return;
@@ -333,6 +339,7 @@ void Node::Expire(SteadyTime now) {
   }
   std::erase_if(queue_, [&](std::unique_ptr<Call>& call) {
     if (call->deadline > now) return false;
+    queued_ -= call->weight();
     expired.push_back(std::move(call));
     return true;
   });
@@ -375,6 +382,7 @@ void Node::WakeForNext() {
 
 void Node::FailQueued(StoreFault fault, const Error& error) {
   std::deque<std::unique_ptr<Call>> failed = std::exchange(queue_, {});
+  queued_ = 0;
   for (auto& call : failed) FailCall(std::move(call), fault, error);
 }
 
@@ -393,7 +401,7 @@ void Node::ShowCounts() noexcept {
   for (const Lane& lane : lanes_) {
     if (!IsLive(lane)) continue;
     if (lane.connection->is_ready()) ++connections;
-    in_flight += lane.connection->in_flight();
+    in_flight += lane.connection->load();
   }
   seen_.connections.store(connections, std::memory_order_relaxed);
   seen_.in_flight.store(in_flight, std::memory_order_relaxed);

@@ -97,8 +97,8 @@ class Node final : private Connection::Owner {
   Lane& LaneOf(const Connection& connection) noexcept;
   static bool IsUsable(const Lane& lane) noexcept;
   static bool IsLive(const Lane& lane) noexcept;
-  // One with room, or null.
-  Lane* LaneWithRoom() noexcept;
+  // One with room for so many more who wait, or null.
+  Lane* LaneWithRoom(std::uint64_t weight) noexcept;
   bool HasHope() const noexcept;
 
   void Connect(Lane& lane);
@@ -131,7 +131,8 @@ class Node final : private Connection::Owner {
   Jitter jitter_;
   std::vector<Lane> lanes_;
   std::deque<std::unique_ptr<Call>> queue_;
-  Obstacle last_{};  // Why the last connection was not made.
+  std::uint64_t queued_ = 0;  // How many wait for what is in it.
+  Obstacle last_{};           // Why the last connection was not made.
   bool is_probing_ = false;
   bool is_to_be_tried_ = false;
   bool is_ending_ = false;

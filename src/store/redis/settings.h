@@ -42,7 +42,7 @@ struct Settings {
   Duration connect_timeout = std::chrono::milliseconds(200);
   Duration timeout = std::chrono::milliseconds(50);
   int connections = 1;       // For each thread and server.
-  int max_in_flight = 1024;  // Calls for each connection; as many more may wait to be sent.
+  int max_in_flight = 1024;  // Groups for each connection; as many more may wait to be sent.
 };
 
 }  // namespace weir::redis
