@@ -61,9 +61,11 @@ void DenialCount::Take(const Decision& decision) noexcept {
       break;
     }
     case Stage::kSteps: {
+      // What stands in for a store does not know how often somebody was banned before.
+      const bool known = decision.source == Source::kStore || decision.source == Source::kMemory;
       const auto before = static_cast<std::size_t>(
           std::max<std::int64_t>(block_.steps->capacity() - decision.remaining - 1, 0));
-      AskForBan(std::min(before, block_.lengths.size() - 1));
+      AskForBan(known ? std::min(before, block_.lengths.size() - 1) : 0);
       break;
     }
     case Stage::kBan:

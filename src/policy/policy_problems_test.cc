@@ -249,7 +249,7 @@ const Wrong kService[] = {
      "rules: [{ name: x, key: ip, limit: { tier: l } }]",
      "E128", 3, 18, "lower rate"},
     {"store: redis://x:0", "E119", 1, 8, "is no port"},
-    {"store: 'redis://u:s3cret@x:y'", "E119", 1, 8, "\"y\" is no port"},
+    {"store: 'redis://u:s3cret@x:y'", "E119", 1, 8, "is no port"},
     {"store: redis+sentinel://x", "E119", 1, 8, "has a name"},
     {"listen: { http: 8080 }", "E120", 1, 17, "127.0.0.1:8080"},
     {"listen: { http: 127.0.0.1:99999 }", "E120", 1, 17, "nothing to listen on"},

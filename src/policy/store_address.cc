@@ -234,12 +234,13 @@ class AddressReader {
       good = !name.empty() && std::ranges::all_of(name, IsHostCharacter);
     }
     if (!good || name.size() > kLongestHost) {
-      return Complain(Quoted(text) + " is no host; write HOST:PORT or [ADDRESS]:PORT");
+      // Not quoted: in an address without an @ it may be a password.
+      return Complain("what stands for a host is none; write HOST:PORT or [ADDRESS]:PORT");
     }
     if (has_port) {
       const std::optional<std::uint16_t> number = NumberOf<std::uint16_t>(port);
       if (!number || *number == 0) {
-        return Complain(Quoted(port) + " is no port; write 1 to 65535");
+        return Complain("what stands behind the host is no port; write 1 to 65535");
       }
       host.port = *number;
     }

@@ -105,8 +105,11 @@ TEST(StoreAddress, ThatIsWrongIsToldByItsPart) {
   EXPECT_THAT(Wrong("redis"), HasSubstr("is no store"));
   EXPECT_THAT(Wrong("mysql://u:s3cret@x"), HasSubstr("\"mysql://\" is no store"));
   EXPECT_THAT(Wrong("redis://a,b"), HasSubstr("a list of shards"));
-  EXPECT_THAT(Wrong("redis://a:99999"), HasSubstr("\"99999\" is no port"));
-  EXPECT_THAT(Wrong("redis://a b"), HasSubstr("\"a b\" is no host"));
+  EXPECT_THAT(Wrong("redis://a:99999"), HasSubstr("is no port"));
+  EXPECT_THAT(Wrong("redis://a b"), HasSubstr("for a host is none"));
+  // A password that lost its @ is still one.
+  EXPECT_THAT(Wrong("redis://user:s3cret"), Not(HasSubstr("s3cret")));
+  EXPECT_THAT(Wrong("redis://:s3cret:6379"), Not(HasSubstr("s3cret")));
   EXPECT_THAT(Wrong("redis://a/x"), HasSubstr("\"x\" is no database"));
   EXPECT_THAT(Wrong("redis://a/-1"), HasSubstr("is no database"));
   EXPECT_THAT(Wrong("redis://a?timeout=1"), HasSubstr("\"timeout\" is no setting"));

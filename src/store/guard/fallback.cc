@@ -80,7 +80,7 @@ void Fallback::Pick(const Group& group, int nodes, bool refused, Part& part) noe
     const Charge& charge = group.charges[i];
     if (!IsDecidedHere(charge)) continue;
     Charge& own = part.charges.emplace_back(charge);
-    own.limit = &shares_.Of(*charge.limit, nodes);
+    own.limit = &shares_.Of(*charge.limit, NodesSharing(charge, nodes));
     // Somebody else refuses: only to say how things are.
     if (refused) own.verb = Verb::kPeek;
     part.decisions.emplace_back();

@@ -20,7 +20,7 @@ void Feed::Take(const Group& group, int nodes, Now now) noexcept {
     const bool gives = charge.verb == Verb::kRefund || charge.verb == Verb::kReset;
     if (!gives && (!takes || charge.cost == 0)) continue;
     Charge own = charge;
-    own.limit = &shares_.Of(*charge.limit, nodes);
+    own.limit = &shares_.Of(*charge.limit, NodesSharing(charge, nodes));
     own.wait = Duration(0);
     if (gives) {
       local_.Decide(own, now);

@@ -9,12 +9,20 @@
 
 #include <weir/limit.h>
 
+#include "store/store.h"
+
 namespace weir {
 
 // The part of one of `nodes`: of a bucket the rate / N and the burst / N, of others the count / N;
 // rounded down, but at least 1. It goes on with the state of a part of another size. A rate below
 // one in 366 days is raised to that.
 Limit ShareOf(const Limit& limit, int nodes);
+
+// A ban is as long for one process as for all, and who is banned is so by any of them: only what
+// the rule itself counts is divided.
+inline int NodesSharing(const Charge& charge, int nodes) noexcept {
+  return charge.aspect == Aspect::kRule ? nodes : 1;
+}
 
 // Shares that were worked out before. Not thread-safe.
 class Shares {

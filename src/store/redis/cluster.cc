@@ -71,6 +71,8 @@ Node& Cluster::MemberAt(const Site& site) {
     options.make_probe = [this, self] { return maker_.make_probe(SlotOf(*self->node)); };
     member.node = maker_.Make(site, std::move(options), *this);
     member.unlisted = Time();
+  } else if (member.unlisted) {
+    member.unlisted = Time();  // Somebody has just spoken of it.
   }
   return *member.node;
 }
@@ -106,8 +108,16 @@ Node* Cluster::FindPointedTo(const Endpoint& site, Node& asked) {
 }
 
 void Cluster::Move(std::uint16_t slot, Node& there) noexcept {
+  Remember(owners_[slot]);
   owners_[slot] = &there;
   AskSoon();
+}
+
+// What was gathered for it in this turn has still to be sent.
+void Cluster::Remember(const Node* owner) noexcept {
+  for (auto& [name, member] : members_) {
+    if (member.node.get() == owner && member.unlisted) member.unlisted = Time();
+  }
 }
 
 bool Cluster::IsWell() const noexcept {
@@ -170,6 +180,9 @@ void Cluster::OnTold(const std::vector<SlotRange>& ranges, const Node& asked) {
     std::fill(owners.begin() + range.first, owners.begin() + range.last + 1, &node);
   }
   if (listed.empty()) return;  // One that is alone knows nothing.
+  for (const Node* const owner : std::unordered_set(owners_.begin(), owners_.end())) {
+    Remember(owner);
+  }
   owners_ = std::move(owners);
   has_map_ = true;
   const SteadyTime now = Time();

@@ -42,6 +42,8 @@ class Cluster final : public Topology, private Node::Watcher {
   void OnReady(Node& node) noexcept override;
 
   Node& MemberAt(const Site& site);
+  // One that had slots until now is not dropped at once.
+  void Remember(const Node* owner) noexcept;
   void AddSeeds();
   void Ask();
   void AskSoon() noexcept;

@@ -7,21 +7,25 @@ namespace weir::redis {
 void EmptyKeys::Add(const Charge& charge, const Decision& decision, SteadyTime now,
                     WallTime decided_at) {
   const bool will_end = decision.retry_after > Duration(0) && decision.retry_after < kNever;
-  if (decision.allowed || !will_end || charge.hash == 0) return;
+  const bool is_place = charge.limit->algorithm() == Algorithm::kConcurrency;
+  if (decision.allowed || !will_end || is_place || charge.hash == 0) return;
   if (keys_.size() >= kMost) {
     std::erase_if(keys_, [now](const auto& key) { return key.second.until <= now; });
     if (keys_.size() >= kMost) return;  // It is asked again, which is right if slower.
   }
-  const Duration wait = std::min<Duration>(decision.retry_after, std::chrono::hours(1));
-  keys_[charge.hash] = {now, now + wait, decided_at, std::max<std::int64_t>(1, charge.cost),
-                        decision};
+  keys_[charge.hash] = {.since = now,
+                        .until = now + std::min(decision.retry_after, kLongest),
+                        .decided_at = decided_at,
+                        .cost = std::max<std::int64_t>(1, charge.cost),
+                        .family = charge.limit->family(),
+                        .decision = decision};
 }
 
 const EmptyKeys::Known* EmptyKeys::Find(const Charge& charge, SteadyTime now) noexcept {
   const auto found = keys_.find(charge.hash);
   if (found == keys_.end()) return nullptr;
   const Denial& denial = found->second;
-  if (denial.until <= now) {
+  if (denial.until <= now || denial.family != charge.limit->family()) {
     keys_.erase(found);
     return nullptr;
   }

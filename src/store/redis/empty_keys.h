@@ -1,6 +1,8 @@
 // Keys that a server has just said are exhausted, and until when. A group over several servers that
 // has one of them is denied here: else whoever is denied on one key would keep taking from another
-// for as long as it takes to give that back.
+// for as long as it takes to give that back. For a moment only: somebody else may give back, reset
+// or change the limit meanwhile. Places are not remembered at all, because they come back at any
+// time.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +18,7 @@ namespace weir::redis {
 class EmptyKeys {
  public:
   static constexpr std::size_t kMost = 4'096;
+  static constexpr Duration kLongest = std::chrono::seconds(1);
 
   // The charge was denied so.
   void Add(const Charge& charge, const Decision& decision, SteadyTime now,
@@ -37,6 +40,7 @@ class EmptyKeys {
     SteadyTime until;
     WallTime decided_at;
     std::int64_t cost;
+    std::uint32_t family;  // Of the limit that denied.
     Decision decision;
   };
 

@@ -7,11 +7,13 @@
 
 #include "net/resp/writer.h"
 #include "store/fleet.h"
+#include "store/redis/node.h"
 
 namespace weir::redis {
 namespace {
 
-// Members that are too old go first, so that the set holds those that count and no others.
+// Members that are too old go, and those of a future that the clock was set back from, so that the
+// set holds those that count and no others.
 constexpr std::string_view kScript =
     "local time = redis.call('TIME')\n"
     "local now = time[1] * 1000 + math.floor(time[2] / 1000)\n"
@@ -24,6 +26,7 @@ constexpr std::string_view kScript =
     "  redis.call('ZADD', KEYS[1], score, ARGV[1])\n"
     "end\n"
     "redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', oldest)\n"
+    "redis.call('ZREMRANGEBYSCORE', KEYS[1], '(' .. score, '+inf')\n"
     "redis.call('PEXPIRE', KEYS[1], ARGV[2])\n"
     "return redis.call('ZCARD', KEYS[1])\n";
 constexpr std::string_view kKey = "weir1:{~fleet}:members";
@@ -50,7 +53,14 @@ bool Heartbeat::Take(const resp::ReplyItem& item) noexcept {
   return item.kind == resp::ReplyItem::Kind::kInteger && item.depth == 0;
 }
 
-void Heartbeat::Ended(std::unique_ptr<Call>, Node&, CallEnd end) noexcept {
+void Heartbeat::Ended(std::unique_ptr<Call> self, Node& node, CallEnd end) noexcept {
+  const bool points = end.reply.remedy == Remedy::kGoThere || end.reply.remedy == Remedy::kAskThere;
+  if (end.kind == CallEnd::Kind::kErrorReply && points && rounds <= kMostRounds) {
+    if (Node* const there = follow_(end.reply, node)) {
+      asking = end.reply.remedy == Remedy::kAskThere;
+      return there->Send(std::move(self));
+    }
+  }
   if (end.kind != CallEnd::Kind::kAnswered) return Tell(std::unexpected(std::move(end.error)));
   Tell(static_cast<int>(std::clamp<std::int64_t>(count_, 1, std::numeric_limits<int>::max())));
 }

@@ -19,9 +19,12 @@ class Heartbeat final : public Call {
  public:
   static constexpr std::string_view kTag = "~fleet";
 
+  // Who is meant by a server that says that the key is elsewhere; null if nobody is.
+  using Follow = std::function<Node*(const ErrorReply&, Node& asked)>;
+
   // `counted` is called once.
-  Heartbeat(std::string_view member, std::function<void(Result<int>)> counted)
-      : member_(member), counted_(std::move(counted)) {}
+  Heartbeat(std::string_view member, Follow follow, std::function<void(Result<int>)> counted)
+      : member_(member), follow_(std::move(follow)), counted_(std::move(counted)) {}
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;
   ~Heartbeat() override;
@@ -34,7 +37,10 @@ class Heartbeat final : public Call {
  private:
   void Tell(Result<int> result);
 
+  static constexpr int kMostRounds = 3;
+
   const std::string member_;
+  const Follow follow_;
   std::function<void(Result<int>)> counted_;
   std::int64_t count_ = 0;
 };

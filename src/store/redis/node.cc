@@ -86,6 +86,8 @@ bool Node::HasHope() const noexcept {
 std::optional<Obstacle> Node::WhyNot() noexcept {
   if (!record_->breaker().IsClosed()) {
     for (Lane& lane : lanes_) lane.waits_for_breaker = !IsLive(lane);
+    // Whoever opened it may be gone.
+    WakeBy(Time() + record_->breaker().UntilProbe(Time()));
     return Obstacle{StoreFault::kBreaker,
                     {ErrorCode::kOverloaded, name() + ": not asked, because it failed before"}};
   }
@@ -193,8 +195,9 @@ void Node::OnOver(Connection& connection, StoreFault fault, Error error) noexcep
     last_ = {fault, error};
   }
   // A server that lets in and then talks nonsense is no better than one that does not.
+  const auto lost = static_cast<std::uint32_t>(connection.in_flight());
   record_->breaker().Note(was_made ? Breaker::Outcome::kFailed : Breaker::Outcome::kRefused,
-                          Duration(0), Time());
+                          Duration(0), Time(), std::max(lost, 1U));
   CloseLane(lane, fault, error);
   if (is_probing_) EndProbe(false);
   if (!was_made && !HasHope()) FailQueued(fault, error);
@@ -346,7 +349,7 @@ void Node::Expire(SteadyTime now) {
   for (auto& call : expired) {
     if (call->is_probe) {
       if (is_probing_) EndProbe(false);
-    } else if (call->rounds > 0 && !call->is_hurried) {
+    } else if (!call->is_hurried) {
       record_->breaker().Note(Breaker::Outcome::kTimedOut, options_.timeout, now);
     }
     FailCall(std::move(call), StoreFault::kTimeout,

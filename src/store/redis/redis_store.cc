@@ -97,6 +97,10 @@ std::optional<std::uint16_t> RedisStore::State::CommonSlot(
 
 void RedisStore::State::Submit(Group& group, Completion& completion) noexcept {
   if (ScriptCall::DecideAlone(group)) return completion.OnDecided(group);
+  if (topology_ == nullptr) {
+    group.error = Error{ErrorCode::kOverloaded, "the store is being closed"};
+    return completion.OnDecided(group);
+  }
   const SteadyTime deadline = loop_.now().steady + settings_.timeout;
   if (topology_->is_single()) {
     return dispatcher_.Submit({.group = group, .completion = completion}, 0, deadline);
@@ -116,7 +120,16 @@ void RedisStore::State::Submit(Group& group, Completion& completion) noexcept {
 }
 
 void RedisStore::State::Beat(std::string_view member, std::function<void(Result<int>)> counted) {
-  auto beat = std::make_unique<Heartbeat>(member, std::move(counted));
+  if (topology_ == nullptr) {
+    return counted(std::unexpected(Error{ErrorCode::kOverloaded, "the store is being closed"}));
+  }
+  const auto follow = [this](const ErrorReply& reply, Node& asked) -> Node* {
+    if (topology_ == nullptr) return nullptr;
+    Node* const there = topology_->FindPointedTo(reply.site, asked);
+    if (there != nullptr && reply.remedy == Remedy::kGoThere) topology_->Move(reply.slot, *there);
+    return there;
+  };
+  auto beat = std::make_unique<Heartbeat>(member, follow, std::move(counted));
   beat->deadline = loop_.now().steady + settings_.timeout;
   dispatcher_.Send(std::move(beat), SlotOfTag(Heartbeat::kTag));
 }

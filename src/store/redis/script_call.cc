@@ -56,7 +56,14 @@ std::optional<Error> ProblemWith(const Group& group) {
                   " decisions are not allowed; write at most " + std::to_string(kMaxGroupCharges) +
                   ", and a decision for each");
   }
-  const auto other = [&](const Charge& charge) { return charge.verb != group.charges[0].verb; };
+  // What gives back is one way or the other, by the kind of limit.
+  const auto undoes = [](const Charge& charge) {
+    return charge.verb == Verb::kSettle || charge.verb == Verb::kUnbook;
+  };
+  const auto other = [&](const Charge& charge) {
+    const bool both_undo = undoes(charge) && undoes(group.charges[0]);
+    return charge.verb != group.charges[0].verb && !both_undo;
+  };
   if (std::ranges::any_of(group.charges, other)) {
     return refuse("verb: the charges of a group have different ones; write the same for all");
   }

@@ -21,6 +21,18 @@ bool IsLease(const Charge& charge) noexcept {
          charge.verb == Verb::kCheck && charge.cost != 0;
 }
 
+// Of one that nobody was asked about, or could be: nothing speaks against it.
+Decision NothingKnown(const Charge& charge) noexcept {
+  const std::int64_t capacity = charge.limit->capacity();
+  return {.allowed = true,
+          .reason = Reason::kOk,
+          .source = Source::kStore,
+          .rule = charge.rule,
+          .limit = capacity,
+          .remaining = capacity,
+          .cost = charge.cost};
+}
+
 }  // namespace
 
 // One group on its way.
@@ -125,6 +137,8 @@ class SplitGroups::Whole final : public Completion {
       denied = denied || (!part.group.error && !part.group.decision.allowed);
     }
     const bool takes = Asks(group_.charges.front());
+    // A denial stands, whatever became of the other parts.
+    if (takes && denied) group_.error.reset();
     if (takes && denied) NoteDenials();
     if (takes && (denied || group_.error)) GiveBack();
     Collect(denied);
@@ -202,7 +216,7 @@ class SplitGroups::Whole final : public Completion {
     for (const Part& part : parts_) {
       for (std::size_t i = 0; i < part.indexes.size(); ++i) {
         Decision& decision = group_.decisions[part.indexes[i]];
-        decision = part.decisions[i];
+        decision = part.group.error ? NothingKnown(part.charges[i]) : part.decisions[i];
         decision.reservation = ReservationId::kNone;
         if (denied && part.passed()) {
           const std::int64_t back = part.receipts[i].charged;
@@ -255,22 +269,15 @@ bool SplitGroups::DenyHere(Group& group, SteadyTime now) noexcept {
   bool denied = false;
   for (std::size_t i = 0; i < group.charges.size(); ++i) {
     const Charge& charge = group.charges[i];
-    if (charge.verb != Verb::kCheck || charge.cost == 0) return false;
-    const EmptyKeys::Known* const known = empty_keys_.Find(charge, now);
+    if (charge.verb != Verb::kCheck) return false;
+    const EmptyKeys::Known* const known =
+        charge.cost == 0 ? nullptr : empty_keys_.Find(charge, now);
     if (known != nullptr) {
       group.decisions[i] = known->decision;
       group.decided_at = known->time;
       denied = denied || !charge.shadow;
     } else {
-      // Nobody was asked, so nobody knows what is left; nothing speaks against it.
-      const std::int64_t capacity = charge.limit->capacity();
-      group.decisions[i] = {.allowed = true,
-                            .reason = Reason::kOk,
-                            .source = Source::kStore,
-                            .rule = charge.rule,
-                            .limit = capacity,
-                            .remaining = capacity,
-                            .cost = charge.cost};
+      group.decisions[i] = NothingKnown(charge);
     }
   }
   if (!denied) return false;

@@ -251,6 +251,8 @@ if #KEYS > plain then
       if log.up ~= a[j + 7] or log.down ~= a[j + 8] then log = empty(j) end
       state[k] = log
       expire(k, log)
+      -- A policy that changed elsewhere leaves it as it is.
+      if log.limit == a[j + 5] then log.family = a[j + 9] end
       if log.family ~= a[j + 9] then carry(k, log, j) end
       return fits(j, log.total)
     end
