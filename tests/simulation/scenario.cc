@@ -29,7 +29,8 @@ Scenario::Scenario(std::uint64_t seed, sim::LuaEngine& engine, Mistake mistake)
   deployment_ = std::make_unique<Deployment>(world_, network_, engine, arrangement, random_);
   settings_ = deployment_->settings();
   settings_.timeout = random_.OneOf({milliseconds(20), milliseconds(50)});
-  if (random_.Chance(20)) settings_.max_in_flight = static_cast<int>(random_.Between(2, 8));
+  // Few, but more than ever come at once.
+  if (random_.Chance(20)) settings_.max_in_flight = static_cast<int>(random_.Between(24, 48));
   if (random_.Chance(20)) settings_.connections = 2;
   DrawRules();
   DrawFaults();
@@ -281,8 +282,7 @@ void Scenario::LookAround() {
   for (const std::unique_ptr<Process>& process : processes_) {
     for (const EndpointReport& report : process->commons.Report()) {
       if (report.in_flight > most) {
-        excesses_.push_back(std::to_string(report.in_flight) + " calls under way at " +
-                            report.name);
+        excesses_.push_back(std::to_string(report.in_flight) + " under way at " + report.name);
       }
     }
   }

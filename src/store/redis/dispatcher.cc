@@ -90,11 +90,13 @@ void Dispatcher::Submit(const ScriptCommand::Item& item, std::uint16_t slot,
 void Dispatcher::Gather(const ScriptCommand::Item& item, Node& node, std::uint16_t slot,
                         SteadyTime deadline) {
   const bool one_slot = topology_->divides_slots();
+  // One that is heavier than a connection may carry could never be sent beside others.
+  const std::size_t most = std::min(kMostGroups, static_cast<std::size_t>(settings_.max_in_flight));
   for (Open& open : open_) {
     ScriptCommand& command = *open.command;
     // A settlement takes two rounds, for which nobody else should have to wait.
     const bool fits = open.node == &node && (!one_slot || command.slot == slot) &&
-                      command.deadline == deadline && command.groups() < kMostGroups &&
+                      command.deadline == deadline && command.groups() < most &&
                       command.settles == Settles(item.group);
     if (fits && command.Add(item, loop_.now().wall)) return;
   }
