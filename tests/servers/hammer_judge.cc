@@ -36,7 +36,7 @@ std::optional<std::vector<Entry>> ReadLogs(int count, char** paths) {
   }
   // What was decided within one microsecond may have been in any order; what was given back in it
   // goes first, and what was admitted before what was not.
-  std::ranges::stable_sort(entries, [](const Entry& a, const Entry& b) {
+  std::ranges::sort(entries, [](const Entry& a, const Entry& b) {
     if (a.event.decided_at != b.event.decided_at) return a.event.decided_at < b.event.decided_at;
     if (a.event.released != b.event.released) return a.event.released > b.event.released;
     return a.event.allowed > b.event.allowed;

@@ -148,7 +148,7 @@ class Trial {
         }
       }
     }
-    std::ranges::stable_sort(by_store, {}, &Admission::at);
+    std::ranges::sort(by_store, {}, &Admission::at);
     const std::string which = " of " + scenario_.rules()[static_cast<std::size_t>(rule)].name +
                               ", " + scenario_.keys()[static_cast<std::size_t>(key)];
     PromiseTerms terms{.lapses = lapses_};
@@ -206,7 +206,7 @@ class Trial {
         }
       }
     }
-    std::ranges::stable_sort(charged, {}, &Admission::at);
+    std::ranges::sort(charged, {}, &Admission::at);
     for (const Asked& asked : scenario_.asked()) {
       // Of several charges any may have been the one; of those in several places too much is
       // remembered elsewhere.

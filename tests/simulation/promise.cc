@@ -95,7 +95,7 @@ std::optional<std::string> FindExcess(const Limit& limit, std::vector<Admission>
   if (spec.algorithm == Algorithm::kFixedWindow && has_calendar) {
     if (auto found = FindFullWindow(limit, admissions, terms)) return found;
   }
-  std::ranges::stable_sort(admissions, {}, [](const Admission& it) { return it.at + it.delay; });
+  std::ranges::sort(admissions, {}, [](const Admission& it) { return it.at + it.delay; });
   std::int64_t largest = 0;
   for (const Admission& it : admissions) largest = std::max(largest, it.cost);
   for (std::size_t i = 0; i < admissions.size(); ++i) {
