@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hammer_plan.h"
@@ -35,11 +36,13 @@ std::optional<std::vector<Entry>> ReadLogs(int count, char** paths) {
     std::fclose(file);
   }
   // What was decided within one microsecond may have been in any order; what was given back in it
-  // goes first, and what was admitted before what was not.
+  // goes first, what was admitted before what was not, and of a queue who waits less.
   std::ranges::sort(entries, [](const Entry& a, const Entry& b) {
     if (a.event.decided_at != b.event.decided_at) return a.event.decided_at < b.event.decided_at;
     if (a.event.released != b.event.released) return a.event.released > b.event.released;
-    return a.event.allowed > b.event.allowed;
+    if (a.event.allowed != b.event.allowed) return a.event.allowed > b.event.allowed;
+    if (a.event.delay != b.event.delay) return a.event.delay < b.event.delay;
+    return std::pair(a.process, a.event.number) < std::pair(b.process, b.event.number);
   });
   return entries;
 }

@@ -24,7 +24,10 @@ bool Witness::MakeMistake(Group& group, const Asked& asked) {
     behind_.Submit(std::span(&group, 1), asked.now, *this);
     return true;
   }
-  return mistake_ == Mistake::kForgetsAnAnswer && ++answers_ == 100;
+  if (mistake_ != Mistake::kForgetsAnAnswer || ++answers_ != 100) return false;
+  forgotten_ = &group;
+  forgotten_completion_ = asked.completion;
+  return true;
 }
 
 Process::Process(sim::World& world, sim::Network& network, Testimony& testimony,

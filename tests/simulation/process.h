@@ -52,6 +52,12 @@ class Witness final : public Store, private Completion {
  public:
   Witness(Store& behind, Testimony& testimony, Mistake mistake)
       : behind_(behind), testimony_(testimony), mistake_(mistake) {}
+  Witness(const Witness&) = delete;
+  Witness& operator=(const Witness&) = delete;
+  // What was forgotten is told at last: else it would be kept for ever.
+  ~Witness() override {
+    if (forgotten_ != nullptr) forgotten_completion_->OnDecided(*forgotten_);
+  }
 
   std::uint64_t Hash(std::string_view key) const noexcept override { return behind_.Hash(key); }
   void Submit(std::span<Group> groups, Now now, Completion& completion) noexcept override;
@@ -71,6 +77,8 @@ class Witness final : public Store, private Completion {
   const Mistake mistake_;
   std::unordered_map<Group*, Asked> asked_;
   int answers_ = 0;
+  Group* forgotten_ = nullptr;
+  Completion* forgotten_completion_ = nullptr;
 };
 
 class Process {

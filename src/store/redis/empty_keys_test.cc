@@ -21,7 +21,7 @@ Decision Denied(Duration retry_after) {
           .reason = Reason::kLimited,
           .limit = 10,
           .retry_after = retry_after,
-          .reset_after = retry_after * 10};
+          .reset_after = retry_after == kNever ? kNever : retry_after * 10};
 }
 
 TEST(EmptyKeys, AreDeniedUntilTheirRetryAfter) {
