@@ -143,8 +143,8 @@ fuzz() {
     corpus=("$work/corpus-$name")
     mkdir -p "${corpus[0]}"
     if [[ -d tests/fuzz/corpus/$name ]]; then corpus+=("tests/fuzz/corpus/$name"); fi
-    echo "$name: 20 s, seed $seed"
-    if ! "$target" -max_total_time=20 -timeout=10 -rss_limit_mb=2048 -seed="$seed" \
+    echo "$name: 12 s, seed $seed"
+    if ! "$target" -max_total_time=12 -timeout=10 -rss_limit_mb=2048 -seed="$seed" \
       -artifact_prefix="$artifacts/$name-" "${corpus[@]}" >"$work/fuzz.log" 2>&1; then
       tail -n 60 "$work/fuzz.log"
       echo "$name failed with seed $seed; its input is in $artifacts"

@@ -2,7 +2,7 @@
 // was decided; the oracle is asked the same as of that time, and must say the same in every field.
 //
 // WEIR_SEED=n   repeat a run (the seed is printed; times differ, because they are the servers')
-// WEIR_STEPS=n  steps per algorithm (default 20,000)
+// WEIR_STEPS=n  steps per algorithm (default 8,000)
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -265,7 +265,7 @@ TEST_P(RedisStoreOracle, AgreesWithRealServersAtEveryStep) {
   ASSERT_TRUE(store_->AwaitConnection());
   static const std::uint64_t seed = FromEnvironment("WEIR_SEED", std::random_device{}());
   std::printf("WEIR_SEED=%llu\n", static_cast<unsigned long long>(seed));
-  const std::uint64_t steps = FromEnvironment("WEIR_STEPS", 20'000);
+  const std::uint64_t steps = FromEnvironment("WEIR_STEPS", 8'000);
   ServersClock& clock = store_->clock();
   const std::uint64_t family_seed = Derive(seed, static_cast<std::uint64_t>(GetParam()));
   constexpr int kStepsOfOne = 150;
