@@ -45,6 +45,8 @@ class Sharded(FaultCase):
         self.assert_promise(answers, rules=("by-static", "by-open", "by-closed"))
         for ask in dict.fromkeys(fault_case.ASKS):
             self.decide(service, "counted", ask.key)
+        # As many as it takes for every server to have one, whatever its name.
+        self.touch(service, 100)
         places = self.placed()
         self.assertTrue(all(len(where) == 1 for where in places.values()), places)
         self.assertEqual({number for where in places.values() for number in where}, {0, 1, 2})
