@@ -29,8 +29,8 @@ Scenario::Scenario(std::uint64_t seed, sim::LuaEngine& engine, Mistake mistake)
   deployment_ = std::make_unique<Deployment>(world_, network_, engine, arrangement, random_);
   settings_ = deployment_->settings();
   settings_.timeout = random_.OneOf({milliseconds(20), milliseconds(50)});
-  // Few, but more than ever come at once.
-  if (random_.Chance(20)) settings_.max_in_flight = static_cast<int>(random_.Between(24, 48));
+  // Fewer than may come at once, so that some must be turned away.
+  if (random_.Chance(20)) settings_.max_in_flight = static_cast<int>(random_.Between(2, 8));
   if (random_.Chance(20)) settings_.connections = 2;
   DrawRules();
   DrawFaults();
