@@ -29,8 +29,9 @@ constexpr std::size_t kMostInFlightOpen = 16'384;
 redis::Settings To(std::uint16_t port) {
   redis::Settings settings;
   settings.sites = {{.endpoint = {.host = "127.0.0.1", .port = port}}};
-  // A stall of the machine must not end a run.
+  // A stall of the machine must not end a run: it shows in the times.
   settings.timeout = std::chrono::seconds(2);
+  settings.max_in_flight = kMostInFlightOpen;
   return settings;
 }
 

@@ -148,10 +148,13 @@ class FaultCase(unittest.TestCase):
             return resp_wire.named(client.call("WEIR.CHECK", rule, "user", key, *more))
 
     def remaining(self, weir, rule, key):
-        with resp_wire.Client(weir.resp) as client:
-            decision = resp_wire.named(client.call("WEIR.PEEK", rule, "user", key))
-        self.assertEqual(decision["source"], "store", decision)
-        return decision["remaining"]
+        """What the store says is left, asked until the thread that answers has a connection."""
+        def peek():
+            with resp_wire.Client(weir.resp) as client:
+                decision = resp_wire.named(client.call("WEIR.PEEK", rule, "user", key))
+            return decision if decision["source"] == "store" else None
+
+        return redis_servers.wait_until(peek, "the store says what is left")["remaining"]
 
     def wait_for_store(self, weir, rule="by-closed"):
         """Until it is the store that decides."""

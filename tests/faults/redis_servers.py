@@ -70,11 +70,12 @@ def free_port(host="127.0.0.1"):
 
 
 def wait_until(is_so, what, patience=PATIENCE):
+    """Returns what it was that is so."""
     deadline = time.monotonic() + patience
     while True:
         with contextlib.suppress(OSError, resp_wire.ProtocolFault):
-            if is_so():
-                return
+            if so := is_so():
+                return so
         if time.monotonic() > deadline:
             raise AssertionError(f"not in time: {what}")
         time.sleep(0.02)

@@ -1,4 +1,5 @@
 // Groups whose keys live on several real servers, or in several slots of a cluster.
+#include <algorithm>
 #include <atomic>
 #include <string>
 #include <thread>
@@ -68,7 +69,7 @@ class RealShards : public testing::Test {
   RealShards() {
     for (const Server& server : servers_)
       settings_.sites.push_back({.endpoint = server.endpoint()});
-    settings_.timeout = milliseconds(250);
+    settings_.timeout = std::chrono::seconds(5);  // Nobody here waits for it in vain.
   }
 
   Server servers_[3];
@@ -147,16 +148,19 @@ TEST_F(RealShards, DenyLocallyWhatIsKnownToBeExhausted) {
 }
 
 TEST_F(RealShards, EndAGroupWithAnErrorWhenOneOfThemHangs) {
-  settings_.timeout = milliseconds(100);
+  settings_.timeout = milliseconds(250);
   StoreOnThread store(settings_);
   const Limit limit = Shared("10/day");
   ASSERT_TRUE(Several(store, kKeys, limit).Ask(store));
-  servers_[1].Signal(SIGSTOP);
+  // Which server has which key depends on its port; one of them may have none of these.
+  const Server& hangs = *std::ranges::find_if(
+      servers_, [](const Server& server) { return server.Ask({"DBSIZE"}) != ":0\r\n"; });
+  hangs.Signal(SIGSTOP);
   Several group(store, kKeys, limit);
-  EXPECT_LT(store.Ask({&group.group, 1}), milliseconds(300));
+  EXPECT_LT(store.Ask({&group.group, 1}), milliseconds(450));
   ASSERT_TRUE(group.group.error);
   EXPECT_EQ(group.group.error->code, ErrorCode::kDeadline);
-  servers_[1].Signal(SIGCONT);
+  hangs.Signal(SIGCONT);
 }
 
 TEST_F(RealShards, CommitAndCancelReservationsWhoeverMadeThem) {
