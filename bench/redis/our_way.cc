@@ -137,7 +137,7 @@ class OurWay final : private Completion {
   std::vector<Slot> slots_;
   std::vector<Slot*> free_;
   const KeyHasher hasher_{HashKind::kXxh3, 1};
-  const Limit limit_ = ParseLimit("1k/day burst 100k").ForSharedStore().value();
+  const Limit limit_ = ParseLimit("10k/day burst 100k").ForSharedStore().value();
   Random random_{1};
   SteadyTime next_{};  // When a group is due.
   int tries_ = 0;

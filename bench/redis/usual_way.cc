@@ -38,9 +38,9 @@ redis.call('HMSET', KEYS[1], 'tokens', tokens, 'ts', now)
 redis.call('PEXPIRE', KEYS[1], math.ceil(capacity / rate))
 return {allowed, math.floor(tokens)}
 )";
-// 1k/day burst 100k, as ours; by the millisecond.
+// 10k/day burst 100k, as ours; by the millisecond.
 constexpr std::string_view kCapacity = "100000";
-constexpr std::string_view kRate = "0.000011574074074074073";
+constexpr std::string_view kRate = "0.00011574074074074073";
 constexpr std::string_view kAllowed = "*2\r\n:1\r\n";
 
 std::string Bulk(std::string_view text) {

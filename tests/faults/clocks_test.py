@@ -3,8 +3,7 @@
 
     clocks_test.py SOURCE PROGRAM [TEST...]
 
-WEIR_SHIFTED_CLOCK names the library that shifts a program's wall clock. What the algorithms do when
-a steady clock steps back or stands still (row 30) is tested on them, with a clock moved by hand.
+WEIR_SHIFTED_CLOCK names the library that shifts a program's clocks.
 """
 
 import os
@@ -24,16 +23,16 @@ HOUR, YEAR = 3600, 365 * 86_400
 
 
 class Shift:
-    """The wall clock of whoever is started with this environment."""
+    """The clocks of whoever is started with this environment."""
 
     def __init__(self, folder):
         self.path = pathlib.Path(folder) / f"shift-{id(self)}"
-        self.path.write_bytes(struct.pack("<q", 0))
+        self.path.write_bytes(struct.pack("<qq", 0, 0))
         self.environment = {"LD_PRELOAD": LIBRARY, "WEIR_CLOCK_FILE": str(self.path)}
 
-    def set(self, seconds):
+    def set(self, seconds, *, steady=0):
         with open(self.path, "r+b") as file:
-            file.write(struct.pack("<q", int(seconds * 1e9)))
+            file.write(struct.pack("<qq", int(seconds * 1e9), int(steady * 1e9)))
 
 
 @unittest.skipUnless(LIBRARY, "WEIR_SHIFTED_CLOCK is not set")
@@ -68,6 +67,38 @@ class Clocks(FaultCase):
                 seconds = run.phase.ended - run.phase.began
                 self.assertGreater(sum(one.allowed for one in hot), 0.9 * RATE * seconds)
                 self.assertLess(max(one.retry_after_ms for one in hot), 1000)
+
+    def test_row_30_the_services_steady_clock_steps(self):
+        for seconds in (-5, -0.05, 10):
+            with self.subTest(seconds):
+                shift = Shift(self.folder)
+                # State further ahead than a wait could account for is taken for damage.
+                service = self.weir("memory", environment=shift.environment,
+                                    more="max_wait: 100ms\n")
+                run = self.break_and_heal(service, lambda s=seconds, c=shift: c.set(0, steady=s),
+                                          lambda: None, seconds=1, after=1)
+                # A step may give a burst, and may take one.
+                self.assert_promise(run.answers, slack=BURST,
+                                    rules=("by-static", "by-open", "by-closed"))
+                self.assert_in_time(run.answers)
+                hot = [one for one in run.answers if one.ask == HOT[0]]
+                self.assertLess(max(one.retry_after_ms for one in hot), 1000)
+                late = judge.between(hot, run.phase.healed, run.phase.ended)
+                self.assertGreater(sum(one.allowed for one in late),
+                                   0.8 * RATE * (run.phase.ended - run.phase.healed))
+
+    def test_row_30_the_service_stood_still_for_ten_seconds(self):
+        server = self.enterContext(redis_servers.Server())
+        shift = Shift(self.folder)
+        service = self.weir(server.url, environment=shift.environment)
+        self.wait_for_store(service)
+        # All that is under way is too late at once, and the next is not.
+        run = self.break_and_heal(service, lambda: shift.set(0, steady=10), lambda: None,
+                                  seconds=1, after=2)
+        self.assert_sane(run)
+        self.assert_promise(run.answers, slack=fault_case.OUTAGE)
+        self.assert_in_time(run.answers)
+        self.assert_healed(run)
 
     def test_row_31_the_clock_of_redis_jumps(self):
         for seconds in (-HOUR, HOUR, -0.5, 0.5, YEAR):

@@ -12,6 +12,9 @@ constexpr std::size_t kMostSpare = 256;
 // A slot that is sent from one server to the next is with none of them.
 constexpr int kMostRedirections = 5;
 constexpr Duration kTryAgainAfter = std::chrono::milliseconds(5);
+// What is held back leaves after so long, whatever the server does. Groups that came so much later
+// than the first of a call share its deadline.
+constexpr Duration kLongestHold = std::chrono::milliseconds(1);
 
 const Error& Closing() {
   static const Error kError{ErrorCode::kOverloaded, "the store is being closed"};
@@ -30,7 +33,10 @@ bool Settles(const Group& group) noexcept {
 }  // namespace
 
 Dispatcher::Dispatcher(Loop& loop, const Settings& settings)
-    : loop_(loop), settings_(settings), timer_(loop.MakeTimer([this] { Tick(); })) {}
+    : loop_(loop),
+      settings_(settings),
+      timer_(loop.MakeTimer([this] { Tick(); })),
+      hold_timer_(loop.MakeTimer([this] { SendHeldForLong(); })) {}
 
 Dispatcher::~Dispatcher() {
   loop_.ForgetTurnEnd(*this);
@@ -87,35 +93,65 @@ void Dispatcher::Submit(const ScriptCommand::Item& item, std::uint16_t slot,
   Park(Begin(item, slot, deadline), Duration(0));
 }
 
+// One that is heavier than a connection may carry could never be sent beside others.
+bool Dispatcher::IsFull(const ScriptCommand& command) const noexcept {
+  return command.groups() >=
+         std::min(kMostGroups, static_cast<std::size_t>(settings_.max_in_flight));
+}
+
+bool Dispatcher::HasRoom(const Open& open, const ScriptCommand::Item& item, const Node& node,
+                         std::uint16_t slot, SteadyTime deadline) const noexcept {
+  const ScriptCommand& command = *open.command;
+  return open.node == &node && (!topology_->divides_slots() || command.slot == slot) &&
+         command.deadline <= deadline && deadline - command.deadline <= kLongestHold &&
+         !IsFull(command) &&
+         // A settlement takes two rounds, for which nobody else should have to wait.
+         command.settles == Settles(item.group);
+}
+
 void Dispatcher::Gather(const ScriptCommand::Item& item, Node& node, std::uint16_t slot,
                         SteadyTime deadline) {
-  const bool one_slot = topology_->divides_slots();
-  // One that is heavier than a connection may carry could never be sent beside others.
-  const std::size_t most = std::min(kMostGroups, static_cast<std::size_t>(settings_.max_in_flight));
-  for (Open& open : open_) {
-    ScriptCommand& command = *open.command;
-    // A settlement takes two rounds, for which nobody else should have to wait.
-    const bool fits = open.node == &node && (!one_slot || command.slot == slot) &&
-                      command.deadline == deadline && command.groups() < most &&
-                      command.settles == Settles(item.group);
-    if (fits && command.Add(item, loop_.now().wall)) return;
-  }
-  if (open_.size() >= kMostOpen) {
-    Open oldest = std::move(open_.front());
-    open_.erase(open_.begin());
-    oldest.node->Send(std::move(oldest.command));
-  }
-  open_.push_back({&node, Begin(item, slot, deadline)});
   loop_.AtTurnEnd(*this);
+  for (Open& open : open_) {
+    const bool fits = HasRoom(open, item, node, slot, deadline);
+    if (fits && open.command->Add(item, loop_.now().wall)) return;
+  }
+  if (open_.size() >= kMostOpen) SendOpen(0);
+  open_.push_back({&node, Begin(item, slot, deadline), loop_.now().steady});
 }
 
 void Dispatcher::OnTurnEnd() noexcept {
-  while (!open_.empty()) {
-    std::vector<Open> leaving = std::exchange(open_, {});
-    for (Open& open : leaving) open.node->Send(std::move(open.command));
-    leaving.clear();
-    if (open_.empty()) open_ = std::move(leaving);
+  // What is sent may end at once, and whoever waited for it may ask for more.
+  for (;;) {
+    const auto leaves = std::ranges::find_if_not(open_, [&](const Open& o) { return IsHeld(o); });
+    if (leaves == open_.end()) break;
+    SendOpen(static_cast<std::size_t>(leaves - open_.begin()));
   }
+  if (!open_.empty() && !std::exchange(is_holding_, true)) hold_timer_->Start(kLongestHold);
+}
+
+bool Dispatcher::IsHeld(const Open& open) const noexcept {
+  // In a cluster only keys of one slot share a call: there is little to wait for.
+  if (topology_->divides_slots() || IsFull(*open.command)) return false;
+  const Node* const node = topology_->Find(open.command->slot);
+  return node != nullptr && node->is_busy();
+}
+
+void Dispatcher::SendOpen(std::size_t index) {
+  std::unique_ptr<ScriptCommand> command = std::move(open_[index].command);
+  open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(index));
+  if (Node* const node = topology_->Find(command->slot)) {
+    node->Send(std::move(command));
+  } else {
+    Park(std::move(command), Duration(0));
+  }
+}
+
+void Dispatcher::SendHeldForLong() {
+  const SteadyTime now = loop_.now().steady;
+  while (!open_.empty() && open_.front().began + kLongestHold <= now) SendOpen(0);
+  is_holding_ = !open_.empty();
+  if (is_holding_) hold_timer_->Start(open_.front().began + kLongestHold - now);
 }
 
 void Dispatcher::Send(std::unique_ptr<Call> call, std::uint16_t slot) noexcept {
@@ -123,6 +159,7 @@ void Dispatcher::Send(std::unique_ptr<Call> call, std::uint16_t slot) noexcept {
 }
 
 void Dispatcher::OnEnded(std::unique_ptr<ScriptCommand> command, Node& node, CallEnd end) noexcept {
+  if (!open_.empty()) loop_.AtTurnEnd(*this);  // The server has room for what is held back.
   if (end.kind == CallEnd::Kind::kAnswered) {
     command->with_text = command->asking = false;
     if (!is_closed_ && command->WantsAnotherRound()) return node.Send(std::move(command));

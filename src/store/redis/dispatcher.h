@@ -1,5 +1,7 @@
 // Takes groups to the servers that have their keys. What a turn gathers for one server shares calls
-// and leaves at the end of the turn; what a server sends elsewhere goes there.
+// and leaves at the end of the turn, or, while the server has enough to do, when it has answered
+// something: so calls grow with the load, and large ones are cheaper for it. What a server sends
+// elsewhere goes there.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +42,10 @@ class Dispatcher final : private TurnEnd, private ScriptCommand::Owner {
 
  private:
   struct Open {
-    Node* node;
+    // Whose it is. Only to be compared: by the time it leaves, that may be gone.
+    const Node* node;
     std::unique_ptr<ScriptCommand> command;
+    SteadyTime began;
   };
   struct Parked {
     std::unique_ptr<ScriptCommand> command;
@@ -55,6 +59,13 @@ class Dispatcher final : private TurnEnd, private ScriptCommand::Owner {
   // One that has just this.
   std::unique_ptr<ScriptCommand> Begin(const ScriptCommand::Item& item, std::uint16_t slot,
                                        SteadyTime deadline);
+  bool IsFull(const ScriptCommand& command) const noexcept;
+  bool HasRoom(const Open& open, const ScriptCommand::Item& item, const Node& node,
+               std::uint16_t slot, SteadyTime deadline) const noexcept;
+  // Whether it does better to wait for more.
+  bool IsHeld(const Open& open) const noexcept;
+  void SendOpen(std::size_t index);
+  void SendHeldForLong();
   void Recycle(std::unique_ptr<ScriptCommand> command);
   // Whether it was sent on its way again.
   bool TryElsewhere(std::unique_ptr<ScriptCommand>& command, Node& node, const CallEnd& end);
@@ -67,10 +78,12 @@ class Dispatcher final : private TurnEnd, private ScriptCommand::Owner {
   Loop& loop_;
   const Settings& settings_;
   Topology* topology_ = nullptr;
-  std::vector<Open> open_;
+  std::vector<Open> open_;  // The oldest first.
   std::vector<Parked> parked_;
   std::vector<std::unique_ptr<ScriptCommand>> spare_;
   std::unique_ptr<Timer> timer_;
+  std::unique_ptr<Timer> hold_timer_;
+  bool is_holding_ = false;  // The timer runs.
   bool is_closed_ = false;
 };
 

@@ -12,6 +12,8 @@ constexpr Duration kFirstBackOff = std::chrono::milliseconds(50);
 constexpr Duration kLongestBackOff = std::chrono::seconds(1);
 // A server that forgets the script again and again within one deadline is not to be helped.
 constexpr int kMostRounds = 16;
+// With one under way a server is idle while the next is on its way; more than a few only queue.
+constexpr std::size_t kBusyCalls = 4;
 
 }  // namespace
 
@@ -60,6 +62,12 @@ bool Node::is_ready() const noexcept { return std::ranges::any_of(lanes_, IsUsab
 bool Node::is_idle() const noexcept {
   return queue_.empty() && std::ranges::none_of(lanes_, [](const Lane& lane) {
            return IsLive(lane) && lane.connection->in_flight() > 0;
+         });
+}
+
+bool Node::is_busy() const noexcept {
+  return is_ready() && std::ranges::none_of(lanes_, [](const Lane& lane) {
+           return IsUsable(lane) && lane.connection->in_flight() < kBusyCalls;
          });
 }
 

@@ -61,6 +61,8 @@ class Node final : private Connection::Owner {
   bool is_ready() const noexcept;
   // Whether nobody waits for anything from it.
   bool is_idle() const noexcept;
+  // Whether it has so much to do that another call would only stand behind others.
+  bool is_busy() const noexcept;
 
   // None if a call may be sent, or wait to be.
   std::optional<Obstacle> WhyNot() noexcept;
