@@ -52,12 +52,12 @@ function(weir_test name)
   endif()
 endfunction()
 
-# weir_tests_in(DIRECTORY PREFIX [DEPS target...])
+# weir_tests_in(DIRECTORY PREFIX [DEPS target...] [OPTIONS option...])
 #
 # Every *_test.cc of a directory (not of its subdirectories) as a test called PREFIX_stem. A first
 # line that contains `// threads` says that the test is worth running under ThreadSanitizer.
 function(weir_tests_in directory prefix)
-  cmake_parse_arguments(PARSE_ARGV 2 ARG "" "" "DEPS")
+  cmake_parse_arguments(PARSE_ARGV 2 ARG "" "" "DEPS;OPTIONS")
   file(GLOB tests CONFIGURE_DEPENDS ${directory}/*_test.cc)
   foreach(test IN LISTS tests)
     # The label is read at configure time, so an edited test must configure again.
@@ -69,6 +69,7 @@ function(weir_tests_in directory prefix)
     endif()
     get_filename_component(stem ${test} NAME_WE)
     weir_test(${prefix}_${stem} SOURCES ${test} DEPS ${ARG_DEPS} LABELS ${labels})
+    target_compile_options(${prefix}_${stem} PRIVATE ${ARG_OPTIONS})
   endforeach()
 endfunction()
 
