@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -19,8 +20,10 @@ namespace {
 // For each family and layout.
 constexpr std::uint64_t kFewer = 100;
 
-std::optional<std::string> RunOnSimulator(const Trace& trace, Servers servers) {
-  const auto limit = SharedLimit(trace.spec);
+// `spec` is that of the trace, unless a mistake is planted.
+std::optional<std::string> RunOnSimulator(const Trace& trace, Servers servers,
+                                          const LimitSpec& spec) {
+  const auto limit = SharedLimit(spec);
   if (!limit) return "refused: " + limit.error().message;
   SimulatedStore store(servers, trace.seed, trace.start.wall);
   // Another key for every trace, so that every server gets its share.
@@ -28,6 +31,12 @@ std::optional<std::string> RunOnSimulator(const Trace& trace, Servers servers) {
   if (auto wrong = Replay(trace, subject)) return wrong;
   const std::string problem = store.Problem();
   return problem.empty() ? std::nullopt : std::optional(problem);
+}
+
+TraceOptions OnlyForward() {
+  TraceOptions options = SharedOptions();
+  options.only_forward = true;
+  return options;
 }
 
 std::string_view NameOf(Servers servers) {
@@ -46,9 +55,10 @@ class SimulatedStoreOracle : public testing::TestWithParam<std::tuple<Servers, F
 
 TEST_P(SimulatedStoreOracle, AgreesAtEveryStepWhateverIsAsked) {
   const auto [servers, family] = GetParam();
-  TraceOptions options = SharedOptions();
-  options.only_forward = true;
-  const auto trial = [servers](const Trace& trace) { return RunOnSimulator(trace, servers); };
+  const TraceOptions options = OnlyForward();
+  const auto trial = [servers](const Trace& trace) {
+    return RunOnSimulator(trace, servers, trace.spec);
+  };
   EXPECT_EQ(RunTraces(family, options, trial, kFewer), std::nullopt);
 }
 
@@ -60,6 +70,77 @@ INSTANTIATE_TEST_SUITE_P(EveryAlgorithm, SimulatedStoreOracle,
                            return std::string(NameOf(std::get<0>(one.param))) +
                                   std::string(NameOf(std::get<1>(one.param)));
                          });
+
+// What finds nothing is worth something only if it finds what is there.
+TEST(SimulatedStoreTrial, FindsALimitThatIsOneTooHigh) {
+  for (const Family family : kEveryFamily) {
+    const auto trial = [](const Trace& trace) {
+      LimitSpec higher = trace.spec;
+      ++higher.count;
+      return RunOnSimulator(trace, Servers::kOne, higher);
+    };
+    int found = 0;
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      if (trial(MakeTrace(family, seed, OnlyForward()))) ++found;
+    }
+    EXPECT_GT(found, 10) << NameOf(family);
+  }
+}
+
+class OneKey {
+ public:
+  OneKey(SimulatedStore& store, const Limit& limit, std::string key)
+      : subject_(store, limit, std::move(key)) {}
+
+  // What is taken is kept as step 0.
+  Decision Take() { return subject_.Do({.keeps = Keeps::kReceipt}, At(Duration(0))); }
+  Decision GiveBack(Duration after) {
+    return subject_.Do({.number = 1, .verb = Verb::kSettle, .cost = 0, .of = 0}, At(after));
+  }
+  const std::optional<Error>& error() const { return subject_.error(); }
+
+  // Late in a millisecond.
+  static constexpr WallTime kStart =
+      WallTime(std::chrono::sys_days(std::chrono::year(2026) / 1 / 1)) +
+      std::chrono::microseconds(999);
+
+ private:
+  static Now At(Duration after) {
+    return {SteadyTime(kStart.time_since_epoch() + after), kStart + after};
+  }
+  StoreSubject subject_;
+};
+
+TEST(SimulatedStore, SaysThatAKeyWouldStayForEver) {
+  SimulatedStore store(Servers::kThreeShards, 1, OneKey::kStart);
+  OneKey(store, *Limit::Parse("5/min"), "user=ann").Take();
+  EXPECT_EQ(store.Problem(), "");
+  store.servers()[1]->core().Execute({"SET", "stays", "1"});
+  EXPECT_EQ(store.Problem(), "no expiry: stays");
+}
+
+TEST(SimulatedStore, UsesEveryServer) {
+  for (const Servers servers : {Servers::kThreeShards, Servers::kCluster}) {
+    SimulatedStore store(servers, 1, OneKey::kStart);
+    for (int i = 0; i < 30; ++i) {
+      OneKey(store, *Limit::Parse("5/min"), "user=" + std::to_string(i)).Take();
+    }
+    for (const auto& server : store.servers()) {
+      EXPECT_FALSE(server->core().keyspace().Keys().empty()) << NameOf(servers);
+    }
+  }
+}
+
+TEST(SimulatedStore, TakesALeaseBackUntilItsVeryEnd) {
+  using namespace std::chrono_literals;
+  for (const Servers servers : {Servers::kOne, Servers::kThreeShards, Servers::kCluster}) {
+    SimulatedStore store(servers, 1, OneKey::kStart);
+    OneKey key(store, *Limit::Parse("5 concurrent lease 1s"), "user=ann");
+    EXPECT_EQ(key.Take().remaining, 4);
+    EXPECT_EQ(key.GiveBack(1s - 1us).remaining, 5);
+    EXPECT_EQ(key.error(), std::nullopt) << NameOf(servers);
+  }
+}
 
 }  // namespace
 }  // namespace weir::conformance
