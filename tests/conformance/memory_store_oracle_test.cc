@@ -21,14 +21,8 @@ std::optional<std::string> RunOnMemory(const Trace& trace) {
   if (trace.seed % 2 == 0) {
     shortcut = [&](const Charge& charge, Now now) { return store.Decide(charge, now); };
   }
-  StoreSubject subject(store, *limit, "key", trace, shortcut);
-  for (const TraceStep& step : trace.steps) {
-    const Decision decision = subject.Do(step.action, step.now);
-    if (auto difference = Difference(step.expected, decision)) {
-      return "at #" + std::to_string(step.action.number) + ": " + *difference;
-    }
-  }
-  return std::nullopt;
+  StoreSubject subject(store, *limit, "key", shortcut);
+  return Replay(trace, subject);
 }
 
 class MemoryStoreOracle : public testing::TestWithParam<Family> {};

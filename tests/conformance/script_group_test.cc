@@ -21,6 +21,8 @@ using namespace std::chrono_literals;
 
 constexpr WallTime kStart{std::chrono::sys_days(std::chrono::year(2026) / 3 / 1)};
 
+constexpr Duration kLease = 6s;
+
 class Ignored final : public Completion {
  public:
   void OnDecided(Group&) noexcept override {}
@@ -49,7 +51,7 @@ std::vector<NamedLimit> EveryLimit() {
   limits.push_back(
       {"strict", Shared("7/5s", {.algorithm = Algorithm::kSlidingWindow, .strict = true})});
   limits.push_back({"log", Shared("7/5s", {.algorithm = Algorithm::kSlidingLog})});
-  limits.push_back({"places", Shared("4 concurrent lease 6s")});
+  limits.push_back({"places", Shared("4 concurrent", {.lease = kLease})});
   limits.push_back({"day", *Limit::Make({.algorithm = Algorithm::kFixedWindow,
                                          .count = 9,
                                          .align = Align::kCalendar,
@@ -96,6 +98,10 @@ class TwoStores {
     const Duration step = random_.OneOf<Duration>({0us, 1us, 130ms, 700ms, 2s, 9s});
     now_.steady += step;
     now_.wall += step;
+    // Servers count the time that records live in milliseconds, and forget them a little later.
+    std::erase_if(held_, [this](const auto& one) {
+      return now_.wall >= one.second.ends && now_.wall < one.second.ends + 3ms;
+    });
     // A settlement takes two rounds, so others in its call would be decided before it.
     const bool settles = !held_.empty() && random_.Chance(25);
     const auto count = settles ? 1 : static_cast<std::size_t>(random_.Weighted({0, 60, 20, 10, 5}));
@@ -123,6 +129,7 @@ class TwoStores {
   struct Held {
     ReservationId shared;
     ReservationId memory;
+    WallTime ends{};
   };
 
   void MakeSettlement(Twin& twin) {
@@ -212,7 +219,8 @@ class TwoStores {
       if (settles) {
         if (ours[i].settled_count != theirs[i].settled_count) return at + ": settled count";
       } else if (ours[i].reservation != ReservationId::kNone) {
-        held_[++last_] = {ours[i].reservation, theirs[i].reservation};
+        const Duration life = ours[i].action == Action::kReserve ? ours[i].ttl : kLease;
+        held_[++last_] = {ours[i].reservation, theirs[i].reservation, now_.wall + life};
       }
     }
     return {};

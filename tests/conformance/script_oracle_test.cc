@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "script_store.h"
+#include "shared_options.h"
 #include "store_subject.h"
 #include "trace.h"
 #include "trace_run.h"
@@ -19,30 +20,14 @@ using Expiry = ScriptStore::Expiry;
 constexpr std::uint64_t kFewer = 16;
 
 std::optional<std::string> RunOnScript(const Trace& trace, Expiry expiry) {
-  const auto made = Limit::Make(trace.spec);
-  const auto limit = made ? made->ForSharedStore() : made;
+  const auto limit = SharedLimit(trace.spec);
   if (!limit) return "refused: " + limit.error().message;
   ScriptStore store(expiry);
-  StoreSubject subject(store, *limit, "key", trace);
-  for (const TraceStep& step : trace.steps) {
-    const Decision decision = subject.Do(step.action, step.now);
-    if (!store.problem().empty()) {
-      return "at #" + std::to_string(step.action.number) + ": " + store.problem();
-    }
-    if (auto difference = Difference(step.expected, decision)) {
-      return "at #" + std::to_string(step.action.number) + ": " + *difference;
-    }
-  }
-  if (store.corrupt() != 0) return "took its own values for somebody else's";
-  return std::nullopt;
-}
-
-TraceOptions SharedOptions() {
-  return {.ticks_per_nanosecond = 1,
-          .most_per_second = kMaxSharedBucketRate,
-          .most_cost = kMaxCount,
-          .most_log_entries = kMaxSharedLogEntries,
-          .server_clock = true};
+  StoreSubject subject(store, *limit, "key");
+  const auto wrong = Replay(trace, subject);
+  if (!store.problem().empty()) return store.problem();
+  if (!wrong && store.corrupt() != 0) return "took its own values for somebody else's";
+  return wrong;
 }
 
 class ScriptOracle : public testing::TestWithParam<Family> {};

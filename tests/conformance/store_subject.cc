@@ -11,6 +11,8 @@ namespace {
 // Longer than any trace lasts.
 constexpr Duration kForever = std::chrono::hours(24 * 365 * 5);
 
+constexpr std::string_view kRule = "rule";
+
 class Ignored final : public Completion {
  public:
   void OnDecided(Group&) noexcept override {}
@@ -18,23 +20,21 @@ class Ignored final : public Completion {
 
 }  // namespace
 
-StoreSubject::StoreSubject(Store& store, const Limit& limit, std::string key, const Trace& trace,
-                           Shortcut shortcut)
-    : store_(store), limit_(limit), key_(std::move(key)), shortcut_(std::move(shortcut)) {
-  for (const TraceStep& step : trace.steps) {
-    if (step.action.verb == Verb::kSettle) settled_.insert(step.action.of);
-    if (step.action.verb == Verb::kUnbook) unbooked_.insert(step.action.of);
-  }
-}
+StoreSubject::StoreSubject(Store& store, const Limit& limit, std::string key, Shortcut shortcut)
+    : store_(store), limit_(limit), key_(std::move(key)), shortcut_(std::move(shortcut)) {}
 
 Decision StoreSubject::Submit(Group& group, Now now) {
   Ignored completion;
   store_.Submit({&group, 1}, now, completion);
+  error_ = group.error;
+  decided_at_ = group.decided_at;
   return group.error ? Decision{} : group.decision;
 }
 
 Decision StoreSubject::Settle(const Action& action, Now now) {
+  const LimitInForce in_force{.rule = store_.Hash(kRule), .name = kRule, .limit = &limit_};
   Group group{.action = action.cost == 0 ? weir::Action::kCancel : weir::Action::kCommit,
+              .in_force = {&in_force, 1},
               .reservation = taken_.at(action.of).reservation,
               .cost = action.cost};
   return Submit(group, now);
@@ -42,7 +42,7 @@ Decision StoreSubject::Settle(const Action& action, Now now) {
 
 Decision StoreSubject::Do(const Action& action, Now now) {
   if (action.verb == Verb::kSettle) return Settle(action, now);
-  Charge charge{.rule = "rule",
+  Charge charge{.rule = kRule,
                 .key = key_,
                 .hash = store_.Hash(key_),
                 .limit = &limit_,
@@ -53,11 +53,11 @@ Decision StoreSubject::Do(const Action& action, Now now) {
     charge.reserved = taken_.at(action.of).receipt.charged;
     charge.receipt = taken_.at(action.of).receipt.at;
   }
-  const bool reserves = settled_.contains(action.number);
-  if (shortcut_ && !reserves && !unbooked_.contains(action.number)) return shortcut_(charge, now);
+  if (shortcut_ && action.keeps == Keeps::kNothing) return shortcut_(charge, now);
 
   std::array<Decision, 1> decisions;
   std::array<Receipt, 1> receipts{};
+  const bool reserves = action.keeps == Keeps::kReservation;
   Group group{.action = reserves ? weir::Action::kReserve : weir::Action::kDecide,
               .charges = {&charge, 1},
               .decisions = decisions,
@@ -66,6 +66,16 @@ Decision StoreSubject::Do(const Action& action, Now now) {
   const Decision decision = Submit(group, now);
   taken_[action.number] = {group.reservation, receipts[0]};
   return decision;
+}
+
+std::optional<std::string> Replay(const Trace& trace, StoreSubject& subject) {
+  for (const TraceStep& step : trace.steps) {
+    const Decision decision = subject.Do(step.action, step.now);
+    const std::string place = "at #" + std::to_string(step.action.number) + ": ";
+    if (subject.error()) return place + subject.error()->message;
+    if (auto difference = Difference(step.expected, decision)) return place + *difference;
+  }
+  return std::nullopt;
 }
 
 }  // namespace weir::conformance

@@ -1,10 +1,10 @@
 // One key of a store as a Subject: whatever a trace asks goes through the Store interface. Charges
-// that the trace settles later are made as reservations, the others as plain checks.
+// that may be settled later are made as reservations, the others as plain checks.
 #pragma once
 
 #include <functional>
 #include <map>
-#include <set>
+#include <optional>
 #include <string>
 
 #include <weir/limit.h>
@@ -20,11 +20,15 @@ class StoreSubject final : public Subject {
   // A shorter way that a store may offer for a single charge.
   using Shortcut = std::function<Decision(const Charge&, Now)>;
 
-  // Completes at once, or runs whatever makes the store complete.
-  StoreSubject(Store& store, const Limit& limit, std::string key, const Trace& trace,
-               Shortcut shortcut = {});
+  // The store completes before Submit returns.
+  StoreSubject(Store& store, const Limit& limit, std::string key, Shortcut shortcut = {});
 
   Decision Do(const Action& action, Now now) override;
+
+  // Of the last step: why nothing was decided, or nothing.
+  const std::optional<Error>& error() const { return error_; }
+  // Of the last step, on a shared store: when it was decided.
+  WallTime decided_at() const { return decided_at_; }
 
  private:
   struct Taken {
@@ -39,9 +43,12 @@ class StoreSubject final : public Subject {
   const Limit limit_;
   const std::string key_;
   const Shortcut shortcut_;
-  std::set<int> settled_;   // Steps that a later one settles,
-  std::set<int> unbooked_;  // or gives back its place.
   std::map<int, Taken> taken_;
+  std::optional<Error> error_;
+  WallTime decided_at_{};
 };
+
+// Every step of the trace at its own time. What went wrong first.
+std::optional<std::string> Replay(const Trace& trace, StoreSubject& subject);
 
 }  // namespace weir::conformance

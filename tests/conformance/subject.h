@@ -19,12 +19,20 @@ enum class Verb : std::uint8_t {
   kUnbook,  // The caller of step `of` stopped waiting. `cost` is 0.
 };
 
+// What a kCheck keeps of its charge, if it is admitted.
+enum class Keeps : std::uint8_t {
+  kNothing,
+  kReceipt,      // A later kUnbook may name it.
+  kReservation,  // A later kSettle may. Of leases any that keeps something can be settled.
+};
+
 struct Action {
   int number = 0;  // Its place in the trace: how a later kSettle or kUnbook names it.
   Verb verb = Verb::kCheck;
   std::int64_t cost = 1;
   Duration wait{0};
-  int of = -1;  // kSettle, kUnbook: the number of an earlier, admitted kCheck.
+  Keeps keeps = Keeps::kNothing;  // kCheck.
+  int of = -1;                    // kSettle, kUnbook: the number of an earlier, admitted kCheck.
 };
 
 // One limit and one key that starts out fresh.

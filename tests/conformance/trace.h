@@ -41,6 +41,8 @@ struct TraceOptions {
   // Only checks that count, releases of leases, and time that goes forward: what the promises are
   // made for.
   bool plain = false;
+  // The same time, but everything may be asked: where what has expired is gone.
+  bool only_forward = false;
   // Whether a clock may step back so far that state has to be mended.
   bool clock_damage = true;
   // A sixteenth of a nanosecond in memory; other stores have their own.
@@ -50,6 +52,7 @@ struct TraceOptions {
   std::int64_t most_log_entries = kMaxLogEntries;
   // A shared store has a single clock, that of its server, which counts microseconds from 2025 on.
   bool server_clock = false;
+  std::optional<Now> start{};  // Else at random.
 };
 
 struct TraceStep {

@@ -30,8 +30,8 @@ std::uint64_t FromEnvironment(const char* name, std::uint64_t otherwise) {
 
 }  // namespace
 
-std::optional<std::string> RunTraces(Family family, const TraceOptions& options, const Trial& trial,
-                                     std::uint64_t fewer) {
+std::optional<std::string> RunSeeds(Family family, std::uint64_t fewer,
+                                    const std::function<SeedRun(std::uint64_t seed)>& run) {
   static const std::uint64_t seed = FromEnvironment("WEIR_SEED", std::random_device{}());
   std::printf("WEIR_SEED=%llu\n", static_cast<unsigned long long>(seed));
   const std::uint64_t only = FromEnvironment("WEIR_TRACE", 0);
@@ -39,14 +39,22 @@ std::optional<std::string> RunTraces(Family family, const TraceOptions& options,
   const std::uint64_t family_seed = Derive(seed, static_cast<std::uint64_t>(family));
   std::uint64_t done = 0;
   for (std::uint64_t i = 0; done < steps; ++i) {
-    const Trace trace = MakeTrace(family, only == 0 ? Derive(family_seed, i) : only, options);
-    if (trial(trace)) {
-      const Trace least = Shrink(trace, trial);
-      return *trial(least) + "\n" + Describe(least) + "WEIR_TRACE=" + std::to_string(trace.seed);
-    }
-    done += trace.steps.size();
+    const std::uint64_t trace_seed = only == 0 ? Derive(family_seed, i) : only;
+    const SeedRun ran = run(trace_seed);
+    if (ran.wrong) return *ran.wrong + "WEIR_TRACE=" + std::to_string(trace_seed);
+    done += ran.steps;
   }
   return std::nullopt;
+}
+
+std::optional<std::string> RunTraces(Family family, const TraceOptions& options, const Trial& trial,
+                                     std::uint64_t fewer) {
+  return RunSeeds(family, fewer, [&](std::uint64_t seed) -> SeedRun {
+    const Trace trace = MakeTrace(family, seed, options);
+    if (!trial(trace)) return {.steps = trace.steps.size()};
+    const Trace least = Shrink(trace, trial);
+    return {.steps = trace.steps.size(), .wrong = *trial(least) + "\n" + Describe(least)};
+  });
 }
 
 }  // namespace weir::conformance

@@ -5,6 +5,8 @@
 // WEIR_TRACE=n  run one trace only, by the seed that a failure printed
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -12,8 +14,17 @@
 
 namespace weir::conformance {
 
-// Nothing, or what went wrong with the shortest trace found that still goes wrong. Where steps take
+struct SeedRun {
+  std::size_t steps = 0;
+  std::optional<std::string> wrong{};
+};
+
+// Runs seed after seed until enough steps were made, or one went wrong: what. Where steps take
 // long, so many times fewer than the default are made.
+std::optional<std::string> RunSeeds(Family family, std::uint64_t fewer,
+                                    const std::function<SeedRun(std::uint64_t seed)>& run);
+
+// Nothing, or what went wrong with the shortest trace found that still goes wrong.
 std::optional<std::string> RunTraces(Family family, const TraceOptions& options, const Trial& trial,
                                      std::uint64_t fewer = 1);
 

@@ -77,8 +77,14 @@ void ServersClock::WaitUntil(std::unique_lock<std::mutex>& lock, std::condition_
   SystemClock::Shared().WaitUntil(lock, wake, deadline);
 }
 
-void ServersClock::Advance(Duration step) {
-  if (ahead_ != nullptr) *ahead_ += step.count();
+void ServersClock::MoveTo(WallTime wall) {
+  if (ahead_ == nullptr) return;
+  const Duration step = wall - Read().wall;
+  if (step > Duration(0)) *ahead_ += step.count();
+}
+
+void ServersClock::MoveBack() {
+  if (ahead_ != nullptr) *ahead_ = 0;
 }
 
 Duration ServersClock::ahead() const noexcept {
@@ -112,6 +118,11 @@ void StoreOnServers::Decide(std::span<Group> groups) {
   Counted counted(groups.size());
   Post([&](Store& store, Loop& loop) { store.Submit(groups, loop.now(), counted); });
   counted.Wait();
+}
+
+void StoreOnServers::Submit(std::span<Group> groups, Now /*now*/, Completion& completion) noexcept {
+  Decide(groups);
+  for (Group& group : groups) completion.OnDecided(group);
 }
 
 bool StoreOnServers::AwaitConnection() {

@@ -30,8 +30,8 @@ namespace weir::on_servers {
 // Nothing if the environment names no servers.
 std::optional<redis::Settings> SettingsFromEnvironment();
 
-// The wall clock of all servers, and of the process that asks them. Moves forward only: what has
-// expired stays so.
+// The wall clock of all servers, and of the process that asks them. While keys are in use it moves
+// forward only: what has expired stays so.
 class ServersClock final : public Clock {
  public:
   ServersClock();
@@ -43,25 +43,30 @@ class ServersClock final : public Clock {
   void WaitUntil(std::unique_lock<std::mutex>& lock, std::condition_variable& wake,
                  SteadyTime deadline) override;
 
-  bool can_move() const { return ahead_ != nullptr; }
-  void Advance(Duration step);
-  Duration ahead() const noexcept;
+  // Forward to that time, if it can be moved.
+  void MoveTo(WallTime wall);
+  // Back to the time of this machine. For those who go on with other keys.
+  void MoveBack();
 
  private:
+  Duration ahead() const noexcept;
+
   std::atomic<std::int64_t>* ahead_ = nullptr;
 };
 
-// The store and the thread of its loop.
-class StoreOnServers {
+// The store and the thread of its loop. Who submits waits.
+class StoreOnServers final : public Store {
  public:
   explicit StoreOnServers(const redis::Settings& settings);
   StoreOnServers(const StoreOnServers&) = delete;
   StoreOnServers& operator=(const StoreOnServers&) = delete;
-  ~StoreOnServers();
+  ~StoreOnServers() override;
 
-  std::uint64_t Hash(std::string_view key) const { return hasher_(key); }
+  std::uint64_t Hash(std::string_view key) const noexcept override { return hasher_(key); }
   // Waits for all of them.
   void Decide(std::span<Group> groups);
+  // The same: completes all before it returns.
+  void Submit(std::span<Group> groups, Now now, Completion& completion) noexcept override;
   // Waits until it was connected once. False if that took too long.
   bool AwaitConnection();
 

@@ -69,7 +69,7 @@ class Trial {
     if (asked.group.error) {
       return Say("I2", "answered with an error: " + asked.group.error->message + At(asked));
     }
-    const bool by_store = asked.fate == Asked::Fate::kDecided;
+    const bool by_store = asked.fate == Fate::kDecided;
     if (by_store != (decision.source == Source::kStore)) {
       return Say("I2", "source " + std::string(NameOf(decision.source)) + " of what the store " +
                            (by_store ? "decided" : "did not decide") + At(asked));
@@ -108,7 +108,7 @@ class Trial {
     // Where there is room for few, who comes with many is turned away however well the store is.
     const bool no_room = scenario_.settings().max_in_flight <= 8 &&
                          asked.error.find("too many calls are under way") != std::string::npos;
-    if (is_well && !no_room && asked.answers == 1 && asked.fate != Asked::Fate::kDecided) {
+    if (is_well && !no_room && asked.answers == 1 && asked.fate != Fate::kDecided) {
       Say("I7", "not decided by the store: " + asked.error + At(asked));
     }
   }
@@ -131,8 +131,65 @@ class Trial {
       it.at = it.earliest = it.latest = scenario_.ToWorld(asked.group.decided_at);
     }
     it.live_until = it.earliest + rule.limit.spec().lease;
-    if (asked.released) it.live_until = std::min(it.live_until, *asked.released);
+    if (IsSettled(asked)) it.live_until = std::min(it.live_until, asked.afterwards->sent);
     return it;
+  }
+
+  static bool IsSettled(const Asked& asked) {
+    return asked.afterwards != nullptr && asked.afterwards->settled;
+  }
+
+  // By how much more a part was charged in the end, if what came afterwards took effect: less than
+  // nothing if some was given back. Leases know only that they are over.
+  static std::int64_t Change(const Asked& asked, std::size_t part) {
+    const Afterwards* const after = asked.afterwards.get();
+    if (after == nullptr) return 0;
+    if (asked.charges[part].limit->algorithm() == Algorithm::kConcurrency) return 0;
+    if (after->settled) {
+      // Of what was not reserved only leases are given back.
+      const bool was_reserved = asked.group.action == Action::kReserve;
+      return was_reserved ? *after->settled - asked.parts[part].cost : 0;
+    }
+    return after->part == part ? -after->refunded : 0;
+  }
+
+  // The same by what the store charged: it may not have been told. Of several places one may fail
+  // and others not.
+  static std::int64_t ChangeInStore(const Asked& asked, std::size_t part) {
+    if (asked.afterwards == nullptr) return 0;
+    const Fate fate = asked.afterwards->fate;
+    const bool may_be = fate == Fate::kDecided || fate == Fate::kUnknown ||
+                        (fate == Fate::kFailed && asked.is_split);
+    return may_be ? Change(asked, part) : 0;
+  }
+
+  // Whether it took effect in every part, for sure. Where some are elsewhere, one may have been
+  // lost; what was forgotten cannot be given back.
+  bool IsCertain(const Asked& asked) const {
+    return asked.afterwards->fate == Fate::kDecided && !asked.is_split && !forgets_ &&
+           !moves_clock_;
+  }
+
+  // When it was over, for sure.
+  static Duration EndOf(const Asked& asked) {
+    const Afterwards& after = *asked.afterwards;
+    const bool is_over = after.fate == Fate::kDecided || after.fate == Fate::kNotAsked ||
+                         (after.fate == Fate::kFailed && !asked.is_split);
+    return is_over ? after.answered : Duration::max();
+  }
+
+  template <typename ChangeOf>
+  std::vector<GivenBack> GivenBackOf(int rule, int key, ChangeOf change_of) const {
+    std::vector<GivenBack> given_back;
+    for (const Asked& asked : scenario_.asked()) {
+      for (std::size_t i = 0; i < asked.parts.size() && asked.afterwards != nullptr; ++i) {
+        if (asked.parts[i].rule != rule || asked.parts[i].key != key) continue;
+        const std::int64_t change = change_of(asked, i);
+        if (change >= 0) continue;
+        given_back.push_back({asked.afterwards->sent, EndOf(asked), -change});
+      }
+    }
+    return given_back;
   }
 
   void JudgeKey(int rule, int key) {
@@ -143,7 +200,7 @@ class Trial {
       if (!asked.group.decision.allowed || asked.answers == 0) continue;
       for (std::size_t i = 0; i < asked.parts.size(); ++i) {
         if (asked.parts[i].rule != rule || asked.parts[i].key != key) continue;
-        if (asked.fate == Asked::Fate::kDecided) {
+        if (asked.fate == Fate::kDecided) {
           by_store.push_back(AdmissionOf(asked, i, true));
         } else {
           by_process[static_cast<std::size_t>(asked.process)].push_back(
@@ -154,24 +211,24 @@ class Trial {
     std::ranges::sort(by_store, {}, &Admission::at);
     const std::string which = " of " + scenario_.rules()[static_cast<std::size_t>(rule)].name +
                               ", " + scenario_.keys()[static_cast<std::size_t>(key)];
-    PromiseTerms terms{.lapses = lapses_};
+    PromiseTerms terms{.lapses = lapses_, .given_back = GivenBackOf(rule, key, ChangeInStore)};
     const bool has_splits =
         std::ranges::any_of(by_store, [](const Admission& it) { return it.earliest != it.latest; });
     if (!moves_clock_ && !has_splits) terms.wall_offset = scenario_.ServerOffset();
     if (const auto found = FindExcess(limit, by_store, terms)) Say("I1", *found + which);
-    JudgeShares(rule, by_process, which);
+    JudgeShares(rule, by_process, GivenBackOf(rule, key, Change), which);
     JudgeDenials(rule, key, which);
   }
 
   // What each process let through by itself is within its share.
   void JudgeShares(int rule, const std::vector<std::vector<Admission>>& by_process,
-                   const std::string& which) {
+                   const std::vector<GivenBack>& given_back, const std::string& which) {
     const RuleUnderTest& guarded = scenario_.rules()[static_cast<std::size_t>(rule)];
     if (guarded.mode != FailureMode::kStatic || scenario_.counts_fleet()) return;
     if (guarded.limit.algorithm() == Algorithm::kConcurrency) return;
     const Limit share = ShareOf(guarded.limit, scenario_.processes());
     for (const std::vector<Admission>& admissions : by_process) {
-      if (const auto found = FindExcess(share, admissions, {})) {
+      if (const auto found = FindExcess(share, admissions, {.given_back = given_back})) {
         Say("I1", "by its share: " + *found + which);
       }
     }
@@ -191,21 +248,28 @@ class Trial {
     for (const Asked& asked : scenario_.asked()) {
       for (std::size_t i = 0; i < asked.parts.size(); ++i) {
         if (asked.parts[i].rule != rule || asked.parts[i].key != key) continue;
-        const bool is_decided = asked.fate == Asked::Fate::kDecided;
+        const bool is_decided = asked.fate == Fate::kDecided;
         const bool may_be_held = asked.is_split && !asked.group.decision.allowed;
-        if (asked.fate == Asked::Fate::kUnknown || may_be_held ||
-            (asked.is_split && asked.fate == Asked::Fate::kFailed)) {
+        if (asked.fate == Fate::kUnknown || may_be_held ||
+            (asked.is_split && asked.fate == Fate::kFailed)) {
           unknown.push_back({asked.at, Duration::max(), asked.parts[i].cost});
         } else if (is_decided && asked.group.decision.allowed) {
           Admission admission = AdmissionOf(asked, i, true);
           admission.live_until = admission.at + limit.spec().lease + milliseconds(1);
           // That it was given back may have been forgotten.
-          if (asked.release_done && !forgets_) {
-            admission.live_until = std::min(admission.live_until, *asked.release_done);
+          if (IsSettled(asked) && !forgets_ && asked.afterwards->fate == Fate::kDecided) {
+            admission.live_until = std::min(admission.live_until, asked.afterwards->answered);
           }
           charged.push_back(admission);
           // Until it is known to have been charged it may have been.
           unknown.push_back({asked.at, admission.at, asked.parts[i].cost});
+          // What was given back is left aside; what was charged besides is not.
+          if (const std::int64_t debt = ChangeInStore(asked, i); debt > 0) {
+            const Duration end = IsCertain(asked) ? EndOf(asked) : Duration::max();
+            unknown.push_back({asked.afterwards->sent, end, debt});
+            if (end == Duration::max()) continue;
+            charged.push_back({.at = end, .asked = end, .answered = end, .cost = debt});
+          }
         }
       }
     }
@@ -213,7 +277,7 @@ class Trial {
     for (const Asked& asked : scenario_.asked()) {
       // Of several charges any may have been the one; of those in several places too much is
       // remembered elsewhere.
-      if (asked.fate != Asked::Fate::kDecided || asked.group.decision.allowed) continue;
+      if (asked.fate != Fate::kDecided || asked.group.decision.allowed) continue;
       if (asked.parts.size() != 1 || asked.parts[0].rule != rule || asked.parts[0].key != key) {
         continue;
       }
@@ -235,14 +299,20 @@ class Trial {
       }
       std::int64_t admitted = 0;
       std::int64_t unknown = 0;
+      std::int64_t perhaps_given_back = 0;
       for (const Asked& asked : scenario_.asked()) {
-        for (const Part& part : asked.parts) {
+        for (std::size_t i = 0; i < asked.parts.size(); ++i) {
+          const Part& part = asked.parts[i];
           if (part.rule != entry.rule || part.key != entry.key) continue;
-          const bool is_decided = asked.fate == Asked::Fate::kDecided;
+          const bool is_decided = asked.fate == Fate::kDecided;
           const bool is_allowed = asked.group.decision.allowed;
           if (is_decided && is_allowed) {
-            admitted += part.cost;
-          } else if (asked.fate == Asked::Fate::kUnknown || asked.is_split) {
+            const std::int64_t change = ChangeInStore(asked, i);
+            const bool is_certain = change == 0 || IsCertain(asked);
+            admitted += part.cost + (is_certain ? change : 0);
+            if (!is_certain) unknown += std::max<std::int64_t>(0, change);
+            if (!is_certain) perhaps_given_back -= std::min<std::int64_t>(0, change);
+          } else if (asked.fate == Fate::kUnknown || asked.is_split) {
             // What a part took is given back, unless that is lost.
             unknown += part.cost;
           }
@@ -252,7 +322,7 @@ class Trial {
                                   std::to_string(admitted) + " let through, " +
                                   std::to_string(unknown) + " unknown, " + key;
       if (*entry.charged > admitted + unknown) Say("I8", "too much: " + figures);
-      if (!forgets_ && !moves_clock_ && *entry.charged < admitted) {
+      if (!forgets_ && !moves_clock_ && *entry.charged < admitted - perhaps_given_back) {
         Say("I8", "too little: " + figures);
       }
     }

@@ -6,6 +6,10 @@ namespace weir::simulation {
 
 void Witness::Submit(std::span<Group> groups, Now now, Completion& completion) noexcept {
   for (Group& group : groups) asked_[&group] = {&completion, now, false};
+  if (mistake_ == Mistake::kKeepsWhatIsCancelled && groups.front().action == Action::kCancel) {
+    for (Group& group : groups) OnDecided(group);
+    return;
+  }
   behind_.Submit(groups, now, *this);
 }
 
@@ -20,6 +24,12 @@ void Witness::OnDecided(Group& group) noexcept {
 bool Witness::MakeMistake(Group& group, const Asked& asked) {
   if (mistake_ == Mistake::kRepeatsWhatTimedOut && !asked.was_repeated && group.error &&
       group.error->code == ErrorCode::kDeadline) {
+    asked_[&group] = {asked.completion, asked.now, true};
+    behind_.Submit(std::span(&group, 1), asked.now, *this);
+    return true;
+  }
+  const bool refunds = !group.charges.empty() && group.charges.front().verb == Verb::kRefund;
+  if (mistake_ == Mistake::kRefundsTwice && refunds && !asked.was_repeated && !group.error) {
     asked_[&group] = {asked.completion, asked.now, true};
     behind_.Submit(std::span(&group, 1), asked.now, *this);
     return true;

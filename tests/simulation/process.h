@@ -24,6 +24,8 @@ enum class Mistake : std::uint8_t {
   kForgetsAnAnswer,
   kLetsThroughWhenClosed,
   kChargesOnDenial,  // By the script.
+  kKeepsWhatIsCancelled,
+  kRefundsTwice,
 };
 
 // The time of a loop, for those who want a clock.

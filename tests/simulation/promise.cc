@@ -38,6 +38,14 @@ std::int64_t LapsesBetween(const PromiseTerms& terms, Duration first, Duration l
   });
 }
 
+std::int64_t GivenBackBetween(const PromiseTerms& terms, Duration first, Duration last) {
+  std::int64_t units = 0;
+  for (const GivenBack& it : terms.given_back) {
+    if (it.begins <= last && first <= it.ends) units += it.units;
+  }
+  return units;
+}
+
 std::string Text(std::int64_t sum, Duration from, Duration to) {
   return std::to_string(sum) + " let through from " + std::to_string(from.count()) + " to " +
          std::to_string(to.count()) + " ns";
@@ -76,7 +84,9 @@ std::optional<std::string> FindFullWindow(const Limit& limit,
     const std::int64_t window = WindowOf(spec, it.at, *terms.wall_offset);
     const Duration first = firsts.emplace(window, it.asked).first->second;
     const std::int64_t sum = sums[window] += it.cost;
-    if (sum > spec.count * (1 + LapsesBetween(terms, first, it.answered))) {
+    const std::int64_t most = spec.count * (1 + LapsesBetween(terms, first, it.answered)) +
+                              GivenBackBetween(terms, first, it.answered);
+    if (sum > most) {
       return Text(sum, first, it.at) + " in one window";
     }
   }
@@ -113,7 +123,8 @@ std::optional<std::string> FindExcess(const Limit& limit, std::vector<Admission>
       answered = std::max(answered, it.answered);
       // One burst for each; those who wait in a queue go ahead besides.
       const Wide burst = Wide{limit.capacity()} + (spec.queue ? largest : 0);
-      const Wide more = burst * LapsesBetween(terms, asked, answered);
+      const Wide more =
+          burst * LapsesBetween(terms, asked, answered) + GivenBackBetween(terms, asked, answered);
       if (Wide{sum} > MostIn(spec, ends - begins, largest) + more) return Text(sum, begins, ends);
     }
   }

@@ -27,8 +27,16 @@ struct Lapse {
   Duration ends{0};
 };
 
+// Some time within it so much was given back, so that as much more may be let through.
+struct GivenBack {
+  Duration begins{0};
+  Duration ends{0};
+  std::int64_t units = 0;
+};
+
 struct PromiseTerms {
   std::vector<Lapse> lapses{};
+  std::vector<GivenBack> given_back{};
   // How far the server's calendar is ahead of the world's time, if that is known, and `at` is when
   // it was by that calendar.
   std::optional<Duration> wall_offset{};

@@ -32,6 +32,8 @@ Scenario::Scenario(std::uint64_t seed, sim::LuaEngine& engine, Mistake mistake)
   // Fewer than may come at once, so that some must be turned away.
   if (random_.Chance(20)) settings_.max_in_flight = static_cast<int>(random_.Between(2, 8));
   if (random_.Chance(20)) settings_.connections = 2;
+  reserve_percent_ = random_.OneOf({0, 0, 10, 50});
+  refund_percent_ = random_.OneOf({0, 0, 10});
   DrawRules();
   DrawFaults();
   MakeProcesses();
@@ -200,6 +202,7 @@ void Scenario::Submit(int number, Asked& asked) {
                              .on_failure = rule.mode});
   }
   asked.decisions.resize(asked.charges.size());
+  if (random_.Chance(reserve_percent_)) asked.group.action = Action::kReserve;
   asked.group.charges = asked.charges;
   asked.group.decisions = asked.decisions;
   if (arrangement() == Arrangement::kSingle) {
@@ -211,21 +214,23 @@ void Scenario::Submit(int number, Asked& asked) {
 }
 
 void Scenario::OnStoreAnswered(Group& group) {
+  const Fate fate = !group.error                                ? Fate::kDecided
+                    : group.error->code == ErrorCode::kDeadline ? Fate::kUnknown
+                                                                : Fate::kFailed;
+  if (const auto after = afterwards_by_group_.find(&group); after != afterwards_by_group_.end()) {
+    after->second->fate = fate;
+    return;
+  }
   const auto found = by_group_.find(&group);
   if (found == by_group_.end()) return;
   Asked& asked = *found->second;
-  if (!group.error) {
-    asked.fate = Asked::Fate::kDecided;
-    return;
-  }
-  asked.fate =
-      group.error->code == ErrorCode::kDeadline ? Asked::Fate::kUnknown : Asked::Fate::kFailed;
-  asked.error = group.error->message;
+  asked.fate = fate;
+  if (group.error) asked.error = group.error->message;
 }
 
 void Scenario::OnDecided(Group& group) noexcept {
-  if (const auto returned = returned_by_group_.find(&group); returned != returned_by_group_.end()) {
-    if (!group.error) returned->second->of->release_done = world_.elapsed();
+  if (const auto after = afterwards_by_group_.find(&group); after != afterwards_by_group_.end()) {
+    after->second->answered = world_.elapsed();
     return;
   }
   Asked& asked = *by_group_.at(&group);
@@ -242,23 +247,56 @@ void Scenario::OnDecided(Group& group) noexcept {
       group.decision.source != Source::kStore) {
     world_.After(seconds(2), [this, &asked] { Replay(asked); });
   }
-  if (group.decision.allowed && group.reservation != ReservationId::kNone && random_.Chance(70)) {
-    processes_[static_cast<std::size_t>(asked.process)]->loop.world().After(
-        random_.Between(milliseconds(1), milliseconds(500)), [this, &asked] { Release(asked); });
-  }
+  if (group.decision.allowed) PlanAfterwards(asked);
 }
 
-void Scenario::Release(Asked& asked) {
-  Process& process = *processes_[static_cast<std::size_t>(asked.process)];
-  process.loop.Post([this, &asked, &process] {
-    asked.released = world_.elapsed();
-    Returned& returned = returned_.emplace_back();
-    returned.group.action = Action::kCancel;
-    returned.group.reservation = asked.group.reservation;
-    returned.of = &asked;
-    returned_by_group_[&returned.group] = &returned;
-    process.store.Submit(std::span(&returned.group, 1), process.loop.now(), *this);
+// Some are never settled: what they took stays charged, and leases end by themselves.
+void Scenario::PlanAfterwards(Asked& asked) {
+  const bool settles = asked.group.reservation != ReservationId::kNone;
+  if (!random_.Chance(settles ? 70 : refund_percent_)) return;
+  // What the store has not charged it cannot give back.
+  if (!settles && asked.fate != Fate::kDecided) return;
+  world_.After(random_.Between(milliseconds(1), milliseconds(500)), [this, &asked, settles] {
+    Process& process = *processes_[static_cast<std::size_t>(asked.process)];
+    process.loop.Post([this, &asked, settles] { settles ? Settle(asked) : Refund(asked); });
   });
+}
+
+void Scenario::Settle(Asked& asked) {
+  asked.afterwards = std::make_unique<Afterwards>();
+  Afterwards& after = *asked.afterwards;
+  const bool commits = asked.group.action == Action::kReserve && random_.Chance(60);
+  // Now and then more than was reserved.
+  after.settled = commits ? random_.Between(0, random_.Chance(20) ? 6 : 2) : 0;
+  after.group = {.action = commits ? Action::kCommit : Action::kCancel,
+                 .reservation = asked.group.reservation,
+                 .cost = *after.settled};
+  SendAfterwards(asked);
+}
+
+void Scenario::Refund(Asked& asked) {
+  const std::size_t part = random_.Index(asked.parts.size());
+  const Charge& charged = asked.charges[part];
+  // Leases are given back by those who hold them.
+  if (charged.limit->algorithm() == Algorithm::kConcurrency) return;
+  asked.afterwards = std::make_unique<Afterwards>();
+  Afterwards& after = *asked.afterwards;
+  after.part = part;
+  after.refunded = random_.Between(1, charged.cost);
+  after.charge = charged;
+  after.charge->verb = Verb::kRefund;
+  after.charge->cost = after.refunded;
+  after.group = {.charges = std::span(&*after.charge, 1),
+                 .decisions = std::span(&after.decision, 1)};
+  SendAfterwards(asked);
+}
+
+void Scenario::SendAfterwards(Asked& asked) {
+  Process& process = *processes_[static_cast<std::size_t>(asked.process)];
+  Afterwards& after = *asked.afterwards;
+  after.sent = world_.elapsed();
+  afterwards_by_group_[&after.group] = &after;
+  process.store.Submit(std::span(&after.group, 1), process.loop.now(), *this);
 }
 
 void Scenario::Replay(const Asked& asked) {

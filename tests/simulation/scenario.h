@@ -36,14 +36,32 @@ struct Part {
   std::int64_t cost = 1;
 };
 
-struct Asked {
-  enum class Fate : std::uint8_t {
-    kNotAsked,
-    kDecided,
-    kUnknown,  // The time ran out: it may have been charged, then or later.
-    kFailed,   // Nothing was charged.
-  };
+// What the store made of something.
+enum class Fate : std::uint8_t {
+  kNotAsked,
+  kDecided,
+  kUnknown,  // The time ran out: it may have taken effect, then or later.
+  kFailed,   // Nothing was changed.
+};
 
+// Of a request that was let through, what it turned out to have cost: a reservation is committed or
+// cancelled, a lease given back, some units of another are refunded.
+struct Afterwards {
+  Duration sent{0};
+  Duration answered = Duration::max();
+  Fate fate = Fate::kNotAsked;
+  // Settled: what every part cost.
+  std::optional<std::int64_t> settled{};
+  // Refunded: of this part so many.
+  std::size_t part = 0;
+  std::int64_t refunded = 0;
+
+  std::optional<Charge> charge{};
+  Decision decision{};
+  Group group{};
+};
+
+struct Asked {
   int process = 0;
   Duration at{0};
   std::vector<Part> parts{};
@@ -53,9 +71,7 @@ struct Asked {
   std::string error{};  // What the store failed with.
   Duration answered{-1};
   int answers = 0;
-  // Of a lease: when it was given back, and when that was confirmed.
-  std::optional<Duration> released{};
-  std::optional<Duration> release_done{};
+  std::unique_ptr<Afterwards> afterwards{};
 
   std::vector<Charge> charges{};
   std::vector<Decision> decisions{};
@@ -127,7 +143,10 @@ class Scenario final : private Completion, private Testimony {
   void PlanNext(int process);
   void Ask(int process, std::vector<Part> parts);
   void Submit(int process, Asked& asked);
-  void Release(Asked& asked);
+  void PlanAfterwards(Asked& asked);
+  void Settle(Asked& asked);
+  void Refund(Asked& asked);
+  void SendAfterwards(Asked& asked);
   void Replay(const Asked& asked);
   void LookAround();
   void AskLedgers();
@@ -148,16 +167,13 @@ class Scenario final : private Completion, private Testimony {
   Duration healed_{0};
   Duration ends_{0};
   Duration pause_between_{0};
+  // How many ask for a reservation, and of the others how many give something back.
+  int reserve_percent_ = 0;
+  int refund_percent_ = 0;
   std::vector<std::unique_ptr<Process>> processes_;
   std::deque<Asked> asked_;
   std::unordered_map<Group*, Asked*> by_group_;
-  // Leases on their way back.
-  struct Returned {
-    Group group{};
-    Asked* of = nullptr;
-  };
-  std::deque<Returned> returned_;
-  std::unordered_map<Group*, Returned*> returned_by_group_;
+  std::unordered_map<Group*, Afterwards*> afterwards_by_group_;
   std::deque<Asked> replayed_;  // By mistake.
   std::vector<LedgerEntry> ledger_;
   std::vector<std::string> excesses_;

@@ -109,7 +109,8 @@ INSTANTIATE_TEST_SUITE_P(All, PlantedMistake,
                          testing::Values(Mistake::kRepeatsWhatTimedOut,
                                          Mistake::kReplaysAfterOutage, Mistake::kAnswersTwice,
                                          Mistake::kForgetsAnAnswer, Mistake::kLetsThroughWhenClosed,
-                                         Mistake::kChargesOnDenial));
+                                         Mistake::kChargesOnDenial, Mistake::kKeepsWhatIsCancelled,
+                                         Mistake::kRefundsTwice));
 
 }  // namespace
 }  // namespace weir::simulation

@@ -122,7 +122,9 @@ void ScriptCall::EncodeShort() const {
 
 void ScriptCall::EncodeGroup(const Work& work) const {
   const double action = work.stage == Stage::kSettle ? 2 : work.head != 0 ? 1 : 0;
-  const auto ttl = std::chrono::ceil<std::chrono::milliseconds>(work.ttl).count();
+  // One more, because the server's clock of expiry leaves out what is less than a millisecond, and
+  // a lease can be given back until its very end.
+  const auto ttl = std::chrono::ceil<std::chrono::milliseconds>(work.ttl).count() + 1;
   constexpr std::size_t kTextsBefore = 2;
   const bool has_record = work.stage == Stage::kSettle || work.head != 0;
   numbers_.insert(numbers_.end(), {action, static_cast<double>(work.count),

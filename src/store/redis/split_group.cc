@@ -184,18 +184,23 @@ class SplitGroups::Whole final : public Completion {
   }
 
   // A reservation, leases among them, is cancelled; what was charged without one is settled as
-  // having cost nothing after all.
+  // having cost nothing after all. But a place in a queue is given back only if it is the last,
+  // else two would go ahead at once: so of a reservation with such a place only the record goes.
   void Undo(Part& part) {
+    const bool has_queue = std::ranges::any_of(
+        part.charges, [](const Charge& charge) { return charge.limit->spec().queue; });
+    const bool unbooks = group_.action == Action::kReserve && has_queue;
     if (part.group.reservation != ReservationId::kNone) {
       for (const Charge& charge : part.charges) {
         part.in_force.push_back({owner_.hasher_(charge.rule), charge.rule, charge.limit});
       }
       std::ranges::sort(part.in_force, {}, &LimitInForce::rule);
-      part.release = {.action = Action::kCancel,
+      part.release = {.action = unbooks ? Action::kCommit : Action::kCancel,
                       .in_force = part.in_force,
-                      .reservation = part.group.reservation};
+                      .reservation = part.group.reservation,
+                      .keeps_cost = unbooks};
     }
-    if (group_.action == Action::kReserve) return;
+    if (group_.action == Action::kReserve && !unbooks) return;
     for (std::size_t i = 0; i < part.charges.size(); ++i) {
       if (part.receipts[i].charged <= 0) continue;
       Charge charge = part.charges[i];
