@@ -337,7 +337,7 @@ Result<Decision> Engine::Cancel(ReservationId reservation) {
 
 PolicyChange Engine::Apply(const Policy& policy) {
   const std::scoped_lock lock(state_->change);
-  state_->NoteStoreSettings(policy.spec());
+  state_->TakeStoreSettings(policy.spec());
   auto [version, change] = state_->NextVersion(policy, &state_->versions.Current());
   state_->versions.Replace(std::move(version));
   state_->waiting.NudgeAll();

@@ -94,7 +94,7 @@ void Engine::State::CheckSomeSharedLimits(std::span<LimitRequest> requests, Now 
   }
 }
 
-void Engine::State::NoteStoreSettings(const PolicySpec& spec) {
+void Engine::State::TakeStoreSettings(const PolicySpec& spec) {
   // The addresses may hold passwords.
   if (spec.store != first_spec.store) {
     notices.Tell(
@@ -106,9 +106,7 @@ void Engine::State::NoteStoreSettings(const PolicySpec& spec) {
         "redis: settings of a store do not change while it is in use; start again for "
         "that");
   }
-  if (is_shared() && spec.fleet_size != first_spec.fleet_size) {
-    notices.Tell("fleet_size: it does not change while the store is in use; start again for that");
-  }
+  if (is_shared()) place->SetFleetSize(spec.fleet_size);
 }
 
 StoreHealth Engine::Health() const {

@@ -152,8 +152,8 @@ struct Engine::State {
   void Decide(Call& call, const Patience& patience, bool behind, Attempted& attempted) noexcept;
   void GiveBack(const Attempted& attempted, Now now) noexcept;
 
-  // Tells of settings of the store that another policy would change in vain.
-  void NoteStoreSettings(const PolicySpec& spec);
+  // What another policy says about the store: what can change does, of the rest people are told.
+  void TakeStoreSettings(const PolicySpec& spec);
   void NoteUnknownTier(std::string_view tier) noexcept;
   void NoteTooMany() noexcept;
 

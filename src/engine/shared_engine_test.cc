@@ -151,12 +151,19 @@ TEST_F(SharedEngineTest, DeniesWhereNobodyAnswersInTheStoresPlace) {
 TEST_F(SharedEngineTest, TellsOfSettingsThatDoNotChange) {
   Engine& engine = Start();
   engine.Apply(
-      PolicyOf("store: redis://u:s3cret@y\nredis: { timeout: 10ms }\nfleet_size: 3\n"
+      PolicyOf("store: redis://u:s3cret@y\nredis: { timeout: 10ms }\n"
                "rules: [{ name: per-user, key: user, limit: 4/min }]"));
-  ASSERT_EQ(notices_.size(), 3U);
+  ASSERT_EQ(notices_.size(), 2U);
   EXPECT_THAT(notices_[0], HasSubstr("store: another one was written"));
   EXPECT_THAT(notices_[0], testing::Not(HasSubstr("s3cret")));
   EXPECT_EQ(engine.Check({.user = "ann"}).decision.remaining, 3);
+}
+
+TEST_F(SharedEngineTest, TakesUpAnotherFleetSizeWhenAPolicyIsApplied) {
+  Engine& engine = Start();
+  engine.Apply(PolicyOf("store: redis://x\nfleet_size: 7\nrules: []"));
+  EXPECT_EQ(engine.Health().fleet_size, 7);
+  EXPECT_TRUE(notices_.empty());
 }
 
 // --- Waiting ---

@@ -41,6 +41,7 @@ struct SharedWorld {
   std::atomic<bool> held{false};    // Answers wait for this.
   std::atomic<int> opened{0};
   std::atomic<int> beating{0};
+  std::atomic<int> fleet_size{3};
   std::atomic<int> turns{0};  // In which something was asked.
   std::mutex mutex;
   std::vector<Seen> seen;  // Under the mutex.
@@ -114,8 +115,9 @@ class PlaceUnderTest final : public SharedPlace {
     if (heartbeat == Heartbeat::kYes) world_.beating.fetch_add(1);
     return std::make_unique<LaterStore>(world_, loop);
   }
+  void SetFleetSize(int size) noexcept override { world_.fleet_size = size; }
   StoreHealth Health(SteadyTime /*now*/) const override {
-    return {.degraded = world_.fails, .fleet_size = 3};
+    return {.degraded = world_.fails, .fleet_size = world_.fleet_size};
   }
   MemoryStoreStats LocalStats() const noexcept override { return world_.state.Stats(); }
 
