@@ -121,6 +121,7 @@ bool ScriptCall::Add(Group& group, WallTime wall, const Part& part) noexcept {
                                         .wall = wall,
                                         .stage = Stage::kDecide,
                                         .doomed = false,
+                                        .settles_last = part.settles_last,
                                         .first = entries_.size(),
                                         .count = 0,
                                         .entry_of = entry_of_.size(),

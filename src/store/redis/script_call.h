@@ -12,7 +12,9 @@
 // A group whose keys are in several slots is given in parts, each a Group of its own. For kReserve
 // and leases the parts share an id: draw it for the slot of the first part, then give each part
 // ReservationInSlot(id, its slot), and the first also the slots of all others. What commits or
-// cancels the first finds these with OtherSlots, and does the same to the id in each of them.
+// cancels the first finds these with OtherSlots, and does the same to the id in each of them; with
+// Part::settles_last before the first itself is settled, so that it can be found again until all
+// the others have been.
 #pragma once
 
 #include <cstddef>
@@ -50,6 +52,8 @@ class ScriptCall {
   struct Part {
     ReservationId id = ReservationId::kNone;  // None: draws one.
     std::span<const std::uint16_t> other_slots{};
+    // kCommit, kCancel: a record that names other slots is only read.
+    bool settles_last = false;
   };
 
   // Decides a group that needs no server: its limits count nothing, or it is malformed. False if
@@ -128,7 +132,8 @@ class ScriptCall {
     Group* group;
     WallTime wall;
     Stage stage;
-    bool doomed;  // Some limit is `deny`.
+    bool doomed;        // Some limit is `deny`.
+    bool settles_last;  // As Part says.
     std::size_t first;
     std::size_t count;
     std::size_t entry_of;  // In entry_of_, by charge.
