@@ -66,6 +66,7 @@ struct Engine::State {
   static Answer AnswerWithoutCounting(Call::Course course, std::int64_t cost) noexcept;
   // After a denial: bans, which may change what the rules say.
   void CountDenials(Call& call, Now now) noexcept;
+  void CountSharedDenials(Call& call) noexcept;
   // The rules' final say on a request that was not merely asked about.
   void NoteOutcome(Call& call, Now now) noexcept;
   void NoteOutcome(Call::Course course) noexcept;

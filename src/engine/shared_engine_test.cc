@@ -1,5 +1,6 @@
 // The engine as ever, with its state in a store that other processes share: whoever asks waits for
 // the answer.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <future>
@@ -135,6 +136,31 @@ rules:
   for (const auto& charge : world_.TakeSeen()) EXPECT_EQ(charge.key, "ip=192.0.2.1");
   engine.Reset(request);
   EXPECT_TRUE(engine.Check(request).decision.allowed);
+}
+
+TEST_F(SharedEngineTest, AnswersWithinOneDeadlineHoweverLongDenialsTakeToCount) {
+  Engine& engine = Start(R"(
+store: redis://x
+rules:
+  - { name: login, key: ip, limit: 1/min, block: { after: 2 denials in 10min, for: 5min } }
+)");
+  const Request request{.ip = "192.0.2.1"};
+  engine.Check(request);
+  engine.Check(request);
+  world_.TakeSeen();
+  world_.holds_bans = true;
+  auto denied = std::async(std::launch::async, [&] { return engine.Check(request); });
+  const auto counts = [&] {
+    return std::ranges::any_of(world_.TakeSeen(),
+                               [](const auto& seen) { return seen.aspect == Aspect::kDenials; });
+  };
+  while (!counts()) std::this_thread::yield();
+  EXPECT_NE(denied.wait_for(milliseconds(0)), std::future_status::ready);
+  clock_.Advance(SharedWorld::kTimeout);
+  EXPECT_EQ(denied.wait_for(seconds(10)), std::future_status::ready);
+  world_.holds_bans = false;
+  while (engine.Peek(request).decision.reason != Reason::kBanned) std::this_thread::yield();
+  EXPECT_EQ(denied.get().decision.reason, Reason::kLimited);
 }
 
 TEST_F(SharedEngineTest, DeniesWhereNobodyAnswersInTheStoresPlace) {
