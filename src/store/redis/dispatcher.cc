@@ -52,7 +52,7 @@ std::unique_ptr<ScriptCommand> Dispatcher::Begin(const ScriptCommand::Item& item
     command = std::move(spare_.back());
     spare_.pop_back();
   }
-  command->Add(item, loop_.now().wall);
+  command->Add(item);
   command->slot = slot;
   command->deadline = deadline;
   command->settles = Settles(item.group);
@@ -98,7 +98,7 @@ void Dispatcher::Gather(const ScriptCommand::Item& item, Node& node, std::uint16
     const bool fits = open.node == &node && (!one_slot || command.slot == slot) &&
                       command.deadline == deadline && command.groups() < most &&
                       command.settles == Settles(item.group);
-    if (fits && command.Add(item, loop_.now().wall)) return;
+    if (fits && command.Add(item)) return;
   }
   if (open_.size() >= kMostOpen) {
     Open oldest = std::move(open_.front());

@@ -108,6 +108,32 @@ TEST(RealServer, IsSharedByThreads) {
   EXPECT_EQ(first + second, 1'000);
 }
 
+// What month it is, is for the server to say.
+TEST(RealServer, IsAskedAboutTheSameCalendarWindowsByMachinesThatAreSetToOtherMonths) {
+  const Server server;
+  StoreOnThread right(SettingsFor(server));
+  StoreOnThread behind(SettingsFor(server), -std::chrono::days(100));
+  StoreOnThread ahead(SettingsFor(server), std::chrono::days(100));
+  const Limit limit = *Limit::Make({.algorithm = Algorithm::kFixedWindow,
+                                    .count = 10,
+                                    .align = Align::kCalendar,
+                                    .calendar = CalendarPeriod::kMonth})
+                           ->ForSharedStore();
+  // The value says where the window ends.
+  const auto agree = [&](const std::string& attempt) {
+    EXPECT_TRUE(AskOne(right, "right" + attempt, limit).decision.allowed);
+    EXPECT_TRUE(AskOne(behind, "behind" + attempt, limit).decision.allowed);
+    EXPECT_TRUE(AskOne(ahead, "ahead" + attempt, limit).decision.allowed);
+    const auto value = [&](const std::string& name) {
+      return server.Ask({"GET", "weir1:{" + name + attempt + "}:r:d"});
+    };
+    return value("right").size() > 10 && value("right") == value("behind") &&
+           value("right") == value("ahead");
+  };
+  // Between the questions a month may end, but not twice.
+  EXPECT_TRUE(agree("1") || agree("2")) << server.Ask({"KEYS", "*"});
+}
+
 TEST(RealServer, MayForgetTheScriptAtAnyTime) {
   Server server;
   StoreOnThread store(SettingsFor(server));
