@@ -29,6 +29,9 @@ struct SlowNames {
 
 class ResolverTest : public testing::Test {
  protected:
+  // Threads of a resolver may still answer.
+  ~ResolverTest() override { mailbox_->Close(); }
+
   std::unique_ptr<Resolver::Question> Ask(const std::string& host) { return Ask(resolver_, host); }
   std::unique_ptr<Resolver::Question> Ask(Resolver& resolver, const std::string& host) {
     return resolver.Ask(
