@@ -4,6 +4,7 @@
 #include <semaphore>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -48,7 +49,10 @@ class ResolverTest : public testing::Test {
 
   // Never ended: its threads stay.
   Resolver& NewResolver(std::size_t threads) {
-    return *new Resolver([&names = names_](const Endpoint& e) { return names.LookUp(e); }, threads);
+    static auto& kept = *new std::vector<Resolver*>;
+    kept.push_back(
+        new Resolver([&names = names_](const Endpoint& e) { return names.LookUp(e); }, threads));
+    return *kept.back();
   }
 
   SlowNames& names_ = *new SlowNames;
