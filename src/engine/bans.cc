@@ -77,9 +77,9 @@ void DenialCount::Take(const Decision& decision) noexcept {
   }
 }
 
-Duration CountDenial(const PolicyVersion& version, const Call::Denial& denial,
-                     std::string_view subject, Store& store, Now now) noexcept {
-  DenialCount count(version, denial, subject);
+Duration CountDenial(const PolicyVersion& version, const Call::Denial& denial, Store& store,
+                     Now now) noexcept {
+  DenialCount count(version, denial, {});
   while (const Charge* const charge = count.Next()) {
     std::array<Decision, 1> decisions;
     Group group{.charges = {charge, 1}, .decisions = decisions};

@@ -49,8 +49,8 @@ class DenialCount {
   Duration length_{0};
 };
 
-// The same by a store that answers before it returns.
-Duration CountDenial(const PolicyVersion& version, const Call::Denial& denial,
-                     std::string_view subject, Store& store, Now now) noexcept;
+// The same by a store in memory, which answers before it returns and counts by hashes alone.
+Duration CountDenial(const PolicyVersion& version, const Call::Denial& denial, Store& store,
+                     Now now) noexcept;
 
 }  // namespace weir

@@ -1,6 +1,7 @@
 #include "engine/blocking_store.h"
 
 #include <cstdlib>
+#include <future>
 #include <utility>
 
 namespace weir {
@@ -44,8 +45,11 @@ BlockingStore::~BlockingStore() {
 
 void BlockingStore::Run(const Open& open) {
   store_ = open(loop_);
+  denials_.emplace(*store_, loop_);
   loop_.Run();
+  denials_->Close();
   store_.reset();
+  denials_.reset();
 }
 
 void BlockingStore::Submit(std::span<Group> groups, Now now, Completion& completion) noexcept {
@@ -62,6 +66,23 @@ void BlockingStore::Submit(std::span<Group> groups, Now now, Completion& complet
   if (first) loop_.Post([this] { SubmitAll(); });
   asking.Await();
   for (Group& group : groups) completion.OnDecided(group);
+}
+
+std::vector<DenialNotes::Ban> BlockingStore::CountDenials(
+    std::shared_ptr<const PolicyVersion> version, std::vector<DenialNotes::Denied> denied,
+    SteadyTime until) {
+  if (std::this_thread::get_id() == thread_.get_id()) std::abort();
+  using Bans = std::vector<DenialNotes::Ban>;
+  // Shared, because it is still being used when it wakes who waits.
+  const auto told = std::make_shared<std::promise<Bans>>();
+  std::future<Bans> bans = told->get_future();
+  loop_.Post([&] {
+    denials_->Count(std::move(version), std::move(denied), until,
+                    [told](std::span<const DenialNotes::Ban> found) {
+                      told->set_value(Bans(found.begin(), found.end()));
+                    });
+  });
+  return bans.get();
 }
 
 void BlockingStore::SubmitAll() noexcept {

@@ -7,12 +7,14 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include <weir/clock.h>
 
 #include "base/hash.h"
+#include "engine/denial_notes.h"
 #include "net/epoll_loop.h"
 #include "store/store.h"
 
@@ -32,6 +34,11 @@ class BlockingStore final : public Store {
   std::uint64_t Hash(std::string_view key) const noexcept override { return hasher_(key); }
   // Completes before it returns, on the thread that calls.
   void Submit(std::span<Group> groups, Now now, Completion& completion) noexcept override;
+  // The bans that the denials lead to, as far as they are known by `until`; what is not counted by
+  // then is counted all the same.
+  std::vector<DenialNotes::Ban> CountDenials(std::shared_ptr<const PolicyVersion> version,
+                                             std::vector<DenialNotes::Denied> denied,
+                                             SteadyTime until);
 
  private:
   class Asking;
@@ -41,7 +48,8 @@ class BlockingStore final : public Store {
 
   const KeyHasher& hasher_;
   EpollLoop loop_;
-  std::unique_ptr<Store> store_;  // Of the thread.
+  std::unique_ptr<Store> store_;        // Of the thread.
+  std::optional<DenialNotes> denials_;  // Likewise.
   std::mutex mutex_;
   std::vector<Asking*> asking_;   // Not yet handed to the store.
   std::vector<Asking*> handing_;  // Of the thread.

@@ -48,6 +48,10 @@ class Call {
   // who answer in its place want to know how. From here on nothing of the request is needed.
   void NameCharges() noexcept;
 
+  // With a shared store: when it was asked, by the clock that time-outs go by.
+  void SetAskedAt(SteadyTime when) noexcept { asked_at_ = when; }
+  SteadyTime asked_at() const noexcept { return asked_at_; }
+
   Group& group() noexcept { return group_; }
   std::int64_t cost() const noexcept { return cost_; }
   const PolicyVersion& version() const noexcept { return version_; }
@@ -191,6 +195,7 @@ class Call {
   InlineVector<Key, kMaxGroupCharges> keys_;
   InlineVector<Charge, kMaxGroupCharges> charges_;
   InlineVector<Decision, kMaxGroupCharges> decisions_;
+  SteadyTime asked_at_{};
   std::size_t texts_used_ = 0;
   Texts texts_;
   Group group_;

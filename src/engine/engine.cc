@@ -126,9 +126,9 @@ Call::Course Engine::State::Prepare(Call& call, Verb verb, std::int64_t cost) no
 }
 
 void Engine::State::CountDenials(Call& call, Now now) noexcept {
+  if (is_shared()) return CountSharedDenials(call);
   for (std::size_t i = call.NextDenial(0); i < call.rules(); i = call.NextDenial(i + 1)) {
-    const std::string_view subject = is_shared() ? call.SubjectOf(i) : std::string_view();
-    const Duration length = CountDenial(call.version(), call.DenialUnder(i), subject, store(), now);
+    const Duration length = CountDenial(call.version(), call.DenialUnder(i), *memory, now);
     if (length > Duration(0)) call.Ban(i, length);
   }
 }
@@ -189,6 +189,8 @@ void Engine::State::Finish(Call& call, Call::Course course, const Deed& deed, No
   Group& group = call.group();
   group.action = deed.action;
   group.ttl = deed.ttl;
+  if (is_shared()) [[unlikely]]
+    call.SetAskedAt(clock.Read().steady);
   Decide(group, now);
   Conclude(call, deed, now, each, answer);
 }
@@ -337,7 +339,7 @@ Result<Decision> Engine::Cancel(ReservationId reservation) {
 
 PolicyChange Engine::Apply(const Policy& policy) {
   const std::scoped_lock lock(state_->change);
-  state_->NoteStoreSettings(policy.spec());
+  state_->TakeStoreSettings(policy.spec());
   auto [version, change] = state_->NextVersion(policy, &state_->versions.Current());
   state_->versions.Replace(std::move(version));
   state_->waiting.NudgeAll();

@@ -25,9 +25,11 @@ void Engine::State::CheckSomeShared(std::span<BatchRequest> requests, Now now) n
   std::array<Call::Course, kMostCallsAtOnce> courses{};
   std::array<Group, kMostCallsAtOnce> groups;
   std::size_t submitted = 0;
+  const SteadyTime asked_at = clock.Read().steady;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     Call& call = (*calls)[i].emplace(*version, hasher, requests[i].request);
     courses[i] = Prepare(call, Verb::kCheck, NearestCost(requests[i].cost));
+    call.SetAskedAt(asked_at);
     if (courses[i] == Call::Course::kCharges) groups[submitted++] = call.group();
   }
   Ignored completion;
@@ -41,6 +43,16 @@ void Engine::State::CheckSomeShared(std::span<BatchRequest> requests, Now now) n
     }
     call.group() = std::move(groups[next++]);
     Conclude(call, {}, now, requests[i].each, requests[i].answer);
+  }
+}
+
+void Engine::State::CountSharedDenials(Call& call) noexcept {
+  std::vector<DenialNotes::Denied> denied = DenialNotes::Of(call);
+  if (denied.empty()) return;
+  const SteadyTime until = call.asked_at() + place->timeout();
+  for (const DenialNotes::Ban& ban :
+       blocking->CountDenials(call.version().shared_from_this(), std::move(denied), until)) {
+    call.Ban(ban.number, ban.length);
   }
 }
 
@@ -94,7 +106,7 @@ void Engine::State::CheckSomeSharedLimits(std::span<LimitRequest> requests, Now 
   }
 }
 
-void Engine::State::NoteStoreSettings(const PolicySpec& spec) {
+void Engine::State::TakeStoreSettings(const PolicySpec& spec) {
   // The addresses may hold passwords.
   if (spec.store != first_spec.store) {
     notices.Tell(
@@ -106,9 +118,7 @@ void Engine::State::NoteStoreSettings(const PolicySpec& spec) {
         "redis: settings of a store do not change while it is in use; start again for "
         "that");
   }
-  if (is_shared() && spec.fleet_size != first_spec.fleet_size) {
-    notices.Tell("fleet_size: it does not change while the store is in use; start again for that");
-  }
+  if (is_shared()) place->SetFleetSize(spec.fleet_size);
 }
 
 StoreHealth Engine::Health() const {

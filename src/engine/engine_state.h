@@ -66,6 +66,7 @@ struct Engine::State {
   static Answer AnswerWithoutCounting(Call::Course course, std::int64_t cost) noexcept;
   // After a denial: bans, which may change what the rules say.
   void CountDenials(Call& call, Now now) noexcept;
+  void CountSharedDenials(Call& call) noexcept;
   // The rules' final say on a request that was not merely asked about.
   void NoteOutcome(Call& call, Now now) noexcept;
   void NoteOutcome(Call::Course course) noexcept;
@@ -152,8 +153,8 @@ struct Engine::State {
   void Decide(Call& call, const Patience& patience, bool behind, Attempted& attempted) noexcept;
   void GiveBack(const Attempted& attempted, Now now) noexcept;
 
-  // Tells of settings of the store that another policy would change in vain.
-  void NoteStoreSettings(const PolicySpec& spec);
+  // What another policy says about the store: what can change does, of the rest people are told.
+  void TakeStoreSettings(const PolicySpec& spec);
   void NoteUnknownTier(std::string_view tier) noexcept;
   void NoteTooMany() noexcept;
 

@@ -154,6 +154,7 @@ void Engine::State::Decide(Call& call, const Patience& patience, bool behind,
   group.receipts = receipts;
   // One who is not the first in line takes nothing.
   call.SetVerb(behind ? Verb::kPeek : Verb::kCheck);
+  if (is_shared()) call.SetAskedAt(clock.Read().steady);
   Decide(group, patience.now);
   if (is_shared() && group.error) call.Fail();
   call.TakeUpBans();

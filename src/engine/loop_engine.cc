@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/bans.h"
+#include "engine/denial_notes.h"
 #include "engine/engine_state.h"
 #include "engine/shared_limits.h"
 
@@ -41,6 +41,7 @@ struct QuestionsAround {
   SharedLimits limits;
   bool ending = false;
   std::unique_ptr<Store> store;
+  std::optional<DenialNotes> denials;  // Ends after the store.
 };
 
 // Questions are used again and again: each is answered far sooner than memory is had for the next.
@@ -108,7 +109,7 @@ RequestDeed DeedOf(const Question& question) noexcept {
 }
 
 // One that is about a request. After a denial under a rule that bans it goes on: denials are
-// counted, and the request that leads to a ban is told of it.
+// counted, and the request that leads to a ban is told of it, if that is known in time.
 class RequestQuestion final : public Completion {
  public:
   RequestQuestion(QuestionsAround& around, Pool<RequestQuestion>& home)
@@ -124,7 +125,6 @@ class RequestQuestion final : public Completion {
     const auto [deed, gives_back] = DeedOf(question);
     deed_ = deed;
     gives_back_ = gives_back;
-    denials_.reset();
     State& state = around_.state;
     call_.emplace(*version_, state.hasher, question.request);
     const Call::Course course = state.Prepare(*call_, deed.verb, State::NearestCost(question.cost));
@@ -141,44 +141,28 @@ class RequestQuestion final : public Completion {
   }
 
   void OnDecided(Group& group) noexcept override {
-    if (denials_) {
-      if (group.error) {
-        NextDenial(denial_ + 1);
-      } else {
-        denials_->Take(denial_decision_);
-        CountDenial();
-      }
-      return;
-    }
     if (group.error) call_->Fail();
     call_->TakeUpBans();
     const bool counts = deed_.verb == Verb::kCheck && !group.decision.allowed && !around_.ending;
-    if (counts) return NextDenial(0);
+    if (counts && call_->NextDenial(0) < call_->rules()) return CountDenials();
     Conclude();
   }
 
   // The store ended without a word.
   void Abandon() noexcept {
-    if (!denials_) call_->Fail();
+    call_->Fail();
     Conclude();
   }
 
  private:
-  void NextDenial(std::size_t from) noexcept {
-    denial_ = around_.ending ? call_->rules() : call_->NextDenial(from);
-    if (denial_ == call_->rules()) return Conclude();
-    denials_.emplace(*version_, call_->DenialUnder(denial_), call_->SubjectOf(denial_));
-    CountDenial();
-  }
-
-  void CountDenial() noexcept {
-    const Charge* const charge = denials_->Next();
-    if (charge == nullptr || around_.ending) {
-      if (denials_->length() > Duration(0)) call_->Ban(denial_, denials_->length());
-      return NextDenial(denial_ + 1);
-    }
-    denial_group_ = Group{.charges = {charge, 1}, .decisions = {&denial_decision_, 1}};
-    around_.Submit(denial_group_, now_, *this);
+  // What is left of the time that the store had.
+  void CountDenials() noexcept {
+    const SteadyTime until = now_.steady + around_.state.place->timeout();
+    around_.denials->Count(version_, DenialNotes::Of(*call_), until,
+                           [this](std::span<const DenialNotes::Ban> bans) {
+                             for (const auto& ban : bans) call_->Ban(ban.number, ban.length);
+                             Conclude();
+                           });
   }
 
   void Conclude() noexcept {
@@ -211,11 +195,6 @@ class RequestQuestion final : public Completion {
   State::Deed deed_{};
   bool gives_back_ = false;
   std::optional<Call> call_;
-  // The denial that is being counted, under the rule of this number.
-  std::size_t denial_ = 0;
-  std::optional<DenialCount> denials_;
-  Group denial_group_;
-  Decision denial_decision_;
 };
 
 // One about a reservation, or a key whose limit comes with it.
@@ -317,11 +296,13 @@ class SharedQuestions final : public LoopEngine {
     const bool beats = state.needs_heartbeat.exchange(false);
     around_.store = state.place->OpenOn(
         loop, beats ? SharedPlace::Heartbeat::kYes : SharedPlace::Heartbeat::kNo);
+    around_.denials.emplace(*around_.store, loop);
   }
   SharedQuestions(const SharedQuestions&) = delete;
   SharedQuestions& operator=(const SharedQuestions&) = delete;
   ~SharedQuestions() override {
     around_.ending = true;
+    around_.denials->Close();
     around_.store.reset();
     // Those that even its end told nothing.
     requests_.AbandonAll();

@@ -14,6 +14,7 @@
 namespace weir {
 namespace {
 
+using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using testing::ElementsAre;
@@ -249,6 +250,49 @@ TEST_F(LoopEngineTest, TellsTheRequestThatLeadsToABan) {
   EXPECT_TRUE(has_steps);
   Hear({.kind = Kind::kReset, .request = {.ip = "192.0.2.1"}});
   EXPECT_TRUE(Hear(question).answer.decision.allowed);
+}
+
+TEST_F(LoopEngineTest, AnswersWithinOneDeadlineHoweverLongDenialsTakeToCount) {
+  Start(kBans);
+  const Question question{.request = {.ip = "192.0.2.1"}};
+  Hear(question);
+  Hear(question);
+  world_.holds_bans = true;
+  const auto heard = Ask(question);
+  loop_.Advance(SharedWorld::kTimeout - milliseconds(1));
+  EXPECT_FALSE(heard->has_value());
+  loop_.Advance(milliseconds(1));
+  ASSERT_TRUE(heard->has_value());
+  EXPECT_EQ((*heard)->answer.decision.reason, Reason::kLimited);
+  EXPECT_EQ(questions_->pending(), 0U);
+  // The count goes on by itself, and the ban it leads to is noted.
+  world_.holds_bans = false;
+  for (int i = 0; i < 8; ++i) Hear({.kind = Kind::kPeek, .request = {.ip = "192.0.2.9"}});
+  EXPECT_EQ(Hear(question).answer.decision.reason, Reason::kBanned);
+}
+
+TEST_F(LoopEngineTest, AnswersAtOnceWhenTheStoreTookAllTheTimeThereWas) {
+  Start(kBans);
+  const Question question{.request = {.ip = "192.0.2.1"}};
+  Hear(question);
+  world_.holds_bans = true;
+  const auto heard = Ask(question);
+  loop_.clock.Advance(SharedWorld::kTimeout);
+  loop_.Turn();
+  EXPECT_TRUE(heard->has_value());
+}
+
+TEST_F(LoopEngineTest, TellsThoseWhoseDenialsAreBeingCountedWhenItEnds) {
+  Start(kBans);
+  const Question question{.request = {.ip = "192.0.2.1"}};
+  Hear(question);
+  world_.holds_bans = true;
+  const auto heard = Ask(question);
+  loop_.Turn();
+  EXPECT_FALSE(heard->has_value());
+  questions_.reset();
+  ASSERT_TRUE(heard->has_value());
+  EXPECT_EQ((*heard)->answer.decision.reason, Reason::kLimited);
 }
 
 TEST_F(LoopEngineTest, BansNobodyForAStoreThatFails) {

@@ -34,7 +34,9 @@ struct RuleInForce {
 };
 
 // Immutable once others can see it.
-struct PolicyVersion {
+struct PolicyVersion : std::enable_shared_from_this<PolicyVersion> {
+  explicit PolicyVersion(Policy its_policy) : policy(std::move(its_policy)) {}
+
   Policy policy;
   std::uint64_t number = 1;
   std::vector<RuleInForce> rules{};

@@ -64,6 +64,8 @@ class RedisPlace final : public SharedPlace {
   std::unique_ptr<Store> OpenOn(Loop& loop, Heartbeat heartbeat) override {
     return std::make_unique<GuardedRedis>(loop, settings_, commons_, guard_, heartbeat);
   }
+  Duration timeout() const noexcept override { return settings_.timeout; }
+  void SetFleetSize(int size) noexcept override { guard_.SetFleetSize(size); }
   StoreHealth Health(SteadyTime now) const override {
     const Guard::Stats stats = guard_.stats();
     StoreHealth health{.shared = true,

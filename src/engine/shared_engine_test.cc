@@ -1,5 +1,6 @@
 // The engine as ever, with its state in a store that other processes share: whoever asks waits for
 // the answer.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <future>
@@ -137,6 +138,31 @@ rules:
   EXPECT_TRUE(engine.Check(request).decision.allowed);
 }
 
+TEST_F(SharedEngineTest, AnswersWithinOneDeadlineHoweverLongDenialsTakeToCount) {
+  Engine& engine = Start(R"(
+store: redis://x
+rules:
+  - { name: login, key: ip, limit: 1/min, block: { after: 2 denials in 10min, for: 5min } }
+)");
+  const Request request{.ip = "192.0.2.1"};
+  engine.Check(request);
+  engine.Check(request);
+  world_.TakeSeen();
+  world_.holds_bans = true;
+  auto denied = std::async(std::launch::async, [&] { return engine.Check(request); });
+  const auto counts = [&] {
+    return std::ranges::any_of(world_.TakeSeen(),
+                               [](const auto& seen) { return seen.aspect == Aspect::kDenials; });
+  };
+  while (!counts()) std::this_thread::yield();
+  EXPECT_NE(denied.wait_for(milliseconds(0)), std::future_status::ready);
+  clock_.Advance(SharedWorld::kTimeout);
+  EXPECT_EQ(denied.wait_for(seconds(10)), std::future_status::ready);
+  world_.holds_bans = false;
+  while (engine.Peek(request).decision.reason != Reason::kBanned) std::this_thread::yield();
+  EXPECT_EQ(denied.get().decision.reason, Reason::kLimited);
+}
+
 TEST_F(SharedEngineTest, DeniesWhereNobodyAnswersInTheStoresPlace) {
   Engine& engine = Start();
   world_.fails = true;
@@ -151,12 +177,19 @@ TEST_F(SharedEngineTest, DeniesWhereNobodyAnswersInTheStoresPlace) {
 TEST_F(SharedEngineTest, TellsOfSettingsThatDoNotChange) {
   Engine& engine = Start();
   engine.Apply(
-      PolicyOf("store: redis://u:s3cret@y\nredis: { timeout: 10ms }\nfleet_size: 3\n"
+      PolicyOf("store: redis://u:s3cret@y\nredis: { timeout: 10ms }\n"
                "rules: [{ name: per-user, key: user, limit: 4/min }]"));
-  ASSERT_EQ(notices_.size(), 3U);
+  ASSERT_EQ(notices_.size(), 2U);
   EXPECT_THAT(notices_[0], HasSubstr("store: another one was written"));
   EXPECT_THAT(notices_[0], testing::Not(HasSubstr("s3cret")));
   EXPECT_EQ(engine.Check({.user = "ann"}).decision.remaining, 3);
+}
+
+TEST_F(SharedEngineTest, TakesUpAnotherFleetSizeWhenAPolicyIsApplied) {
+  Engine& engine = Start();
+  engine.Apply(PolicyOf("store: redis://x\nfleet_size: 7\nrules: []"));
+  EXPECT_EQ(engine.Health().fleet_size, 7);
+  EXPECT_TRUE(notices_.empty());
 }
 
 // --- Waiting ---

@@ -27,6 +27,11 @@ class SharedPlace {
   // It belongs to the loop's thread, and must end before the loop and this.
   virtual std::unique_ptr<Store> OpenOn(Loop& loop, Heartbeat heartbeat) = 0;
 
+  // How long a store takes to answer at most, or to fail.
+  virtual Duration timeout() const noexcept = 0;
+  // What a policy says about the fleet: how many processes share the state; 0: count them.
+  virtual void SetFleetSize(int size) noexcept = 0;
+
   virtual StoreHealth Health(SteadyTime now) const = 0;
   // Of what decides in the store's place.
   virtual MemoryStoreStats LocalStats() const noexcept = 0;

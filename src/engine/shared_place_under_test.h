@@ -35,12 +35,17 @@ struct SharedWorld {
     return std::exchange(seen, {});
   }
 
+  static constexpr Duration kTimeout = std::chrono::milliseconds(50);
+
   MemoryStore state;
   std::atomic<bool> fails{false};   // Every group ends with an error.
   std::atomic<bool> silent{false};  // Nothing is ever answered.
   std::atomic<bool> held{false};    // Answers wait for this.
+  // What only has to do with bans is not answered; once this ends, with what is asked next.
+  std::atomic<bool> holds_bans{false};
   std::atomic<int> opened{0};
   std::atomic<int> beating{0};
+  std::atomic<int> fleet_size{3};
   std::atomic<int> turns{0};  // In which something was asked.
   std::mutex mutex;
   std::vector<Seen> seen;  // Under the mutex.
@@ -86,7 +91,14 @@ class LaterStore final : public Store {
   void Answer() {
     if (world_.silent) return;
     while (world_.held) std::this_thread::yield();
-    for (const Asked& asked : std::exchange(waiting_, {})) {
+    std::deque<Asked> answered = std::exchange(held_, {});
+    for (const Asked& asked : std::exchange(waiting_, {})) answered.push_back(asked);
+    for (const Asked& asked : answered) {
+      const auto& charges = asked.group->charges;
+      if (world_.holds_bans && !charges.empty() && charges[0].aspect != Aspect::kRule) {
+        held_.push_back(asked);
+        continue;
+      }
       if (world_.fails) {
         asked.group->error = Error{ErrorCode::kDeadline, "the store did not answer"};
       } else {
@@ -101,6 +113,7 @@ class LaterStore final : public Store {
   SharedWorld& world_;
   Loop& loop_;
   std::deque<Asked> waiting_;
+  std::deque<Asked> held_;
   std::shared_ptr<bool> alive_;
 };
 
@@ -114,8 +127,10 @@ class PlaceUnderTest final : public SharedPlace {
     if (heartbeat == Heartbeat::kYes) world_.beating.fetch_add(1);
     return std::make_unique<LaterStore>(world_, loop);
   }
+  Duration timeout() const noexcept override { return SharedWorld::kTimeout; }
+  void SetFleetSize(int size) noexcept override { world_.fleet_size = size; }
   StoreHealth Health(SteadyTime /*now*/) const override {
-    return {.degraded = world_.fails, .fleet_size = 3};
+    return {.degraded = world_.fails, .fleet_size = world_.fleet_size};
   }
   MemoryStoreStats LocalStats() const noexcept override { return world_.state.Stats(); }
 

@@ -1,6 +1,7 @@
 #include "net/resolver.h"
 
 #include <algorithm>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -36,33 +37,59 @@ bool Resolver::Add(const Endpoint& endpoint, const Asked& asker) {
     return true;
   }
   names_.push_back({.endpoint = endpoint, .askers = {asker}});
-  if (!std::exchange(has_thread_, true)) std::thread(&Resolver::Run, this).detach();
+  ++queued_;
+  if (queued_ > idle_ && threads_ < most_threads_) {
+    ++threads_;
+    std::thread(&Resolver::Run, this).detach();
+  }
   wake_.notify_one();
   return true;
 }
 
 void Resolver::ForgetUnwanted() {
-  waiting_ = 0;
-  for (Name& name : names_) {
-    std::erase_if(name.askers, [](const Asked& asker) { return !asker->wanted.load(); });
-    waiting_ += name.askers.size();
+  waiting_ = queued_ = 0;
+  for (auto name = names_.begin(); name != names_.end();) {
+    std::erase_if(name->askers, [](const Asked& asker) { return !asker->wanted.load(); });
+    // One that is under way is its thread's to end.
+    if (name->askers.empty() && !name->is_under_way) {
+      name = names_.erase(name);
+      continue;
+    }
+    waiting_ += name->askers.size();
+    queued_ += name->is_under_way ? 0U : 1U;
+    ++name;
   }
-  std::erase_if(names_, [](const Name& name) { return name.askers.empty(); });
+}
+
+std::list<Resolver::Name>::iterator Resolver::NextName() {
+  return std::ranges::find_if(names_, [](const Name& name) { return !name.is_under_way; });
 }
 
 void Resolver::Run() {
+  std::unique_lock lock(mutex_);
   while (true) {
-    std::unique_lock lock(mutex_);
-    wake_.wait(lock, [this] { return !names_.empty(); });
-    const Name name = std::move(names_.front());
-    names_.pop_front();
-    waiting_ -= name.askers.size();
-    lock.unlock();
+    ++idle_;
+    wake_.wait(lock, [this] { return queued_ > 0; });
+    --idle_;
+    --queued_;
+    const auto name = NextName();
     // Those who have gone meanwhile must not hold up the others.
-    if (std::ranges::none_of(name.askers, [](const Asked& a) { return a->wanted.load(); }))
-      continue;
-    const Addresses addresses = source_(name.endpoint);
-    for (const Asked& asker : name.askers) Answer(asker, addresses);
+    const bool wanted =
+        std::ranges::any_of(name->askers, [](const Asked& a) { return a->wanted.load(); });
+    std::optional<Addresses> addresses;
+    if (wanted) {
+      name->is_under_way = true;
+      lock.unlock();
+      addresses = source_(name->endpoint);
+      lock.lock();
+    }
+    const std::vector<Asked> askers = std::move(name->askers);
+    waiting_ -= askers.size();
+    names_.erase(name);
+    if (!wanted) continue;
+    lock.unlock();
+    for (const Asked& asker : askers) Answer(asker, *addresses);
+    lock.lock();
   }
 }
 

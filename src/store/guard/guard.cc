@@ -23,6 +23,7 @@ std::string TextOf(Duration time) {
 
 Guard::State::State(const GuardOptions& options, Now start)
     : options_(options),
+      fleet_size_(options.fleet_size),
       local_(LocalOptions(options), start),
       leases_(std::min(options.max_reservations, Reservations::kMostRecords)) {}
 
@@ -47,7 +48,7 @@ std::string Guard::State::TextOfBegin(const Error& error) const {
                      std::to_string(nodes) +
                      " of the limit in this process, open lets everything through, closed refuses "
                      "everything";
-  if (options_.fleet_size == 0 && members_.value() == 0) {
+  if (fleet_size_.load(std::memory_order_relaxed) <= 0 && members_.value() == 0) {
     text +=
         ". NOBODY HAS COUNTED how many processes share the store, so this one takes itself for the "
         "only one and allows the whole limit: write fleet_size into the policy";
@@ -86,7 +87,8 @@ void Guard::State::NoteMembers(int members, SteadyTime now) noexcept {
 }
 
 int Guard::State::fleet_size() const noexcept {
-  return options_.fleet_size > 0 ? options_.fleet_size : std::max(1, members_.value());
+  const int set = fleet_size_.load(std::memory_order_relaxed);
+  return set > 0 ? set : std::max(1, members_.value());
 }
 
 Guard::Stats Guard::State::stats() const noexcept {
@@ -107,6 +109,7 @@ Duration Guard::DegradedFor(SteadyTime now) const noexcept {
   return state_->degraded().Lasted(now);
 }
 int Guard::fleet_size() const noexcept { return state_->fleet_size(); }
+void Guard::SetFleetSize(int size) noexcept { state_->SetFleetSize(size); }
 Guard::Stats Guard::stats() const noexcept { return state_->stats(); }
 
 }  // namespace weir

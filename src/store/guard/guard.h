@@ -50,6 +50,8 @@ class Guard {
   // that a store that forgot its members does not make every process think it is alone. 1 if
   // nobody knows.
   int fleet_size() const noexcept;
+  // Sets it anew, from the next decision on; 0: counted.
+  void SetFleetSize(int size) noexcept;
   // Groups decided in the store's place, by mode.
   struct Stats {
     std::uint64_t open = 0;

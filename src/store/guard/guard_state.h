@@ -33,6 +33,7 @@ class Guard::State {
   const MemoryStore& local() const noexcept { return local_; }
   LeasePairs& leases() noexcept { return leases_; }
   int fleet_size() const noexcept;
+  void SetFleetSize(int size) noexcept { fleet_size_.store(size, std::memory_order_relaxed); }
   std::uint64_t seed() const noexcept { return options_.seed; }
   Stats stats() const noexcept;
 
@@ -43,6 +44,7 @@ class Guard::State {
   void Say(const std::string& text) const noexcept;
 
   const GuardOptions options_;
+  std::atomic<int> fleet_size_;  // 0: counted.
   MemoryStore local_;
   LeasePairs leases_;
   DegradedTime degraded_;

@@ -48,6 +48,20 @@ TEST(GuardedStore, DecidesByItsShareWhenTheStoreFails) {
   EXPECT_GT(denied.retry_after, Duration(0));
 }
 
+TEST(GuardedStore, DecidesByItsNewShareWhenTheFleetSizeIsSetAnew) {
+  GuardedUnderTest process;
+  process.behind.Fail();
+  const Limit limit = LimitOf("100/h");
+  EXPECT_EQ(process.Check("ann", limit).limit, 25);
+  process.guard.SetFleetSize(10);
+  EXPECT_EQ(process.guard.fleet_size(), 10);
+  EXPECT_EQ(process.Check("ann", limit).limit, 10);
+  EXPECT_EQ(process.Exhaust("bob", limit), 10);
+  // Nobody has counted.
+  process.guard.SetFleetSize(0);
+  EXPECT_EQ(process.Check("bob", limit).limit, 100);
+}
+
 TEST(GuardedStore, LetsThroughWhatIsOpenWhenTheStoreFails) {
   GuardedUnderTest process;
   process.behind.Fail();

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include <weir/result.h>
@@ -42,10 +43,13 @@ class Call {
   // `self` is this call, which may be sent again, to `node` or elsewhere.
   virtual void Ended(std::unique_ptr<Call> self, Node& node, CallEnd end) noexcept = 0;
 
+  // Once the reply was taken: when it was written, by the server's clock, if it said so.
+  virtual std::optional<WallTime> server_time() const noexcept { return std::nullopt; }
   // How many are waiting for it, for counting.
   virtual std::uint64_t weight() const noexcept { return 1; }
 
   SteadyTime deadline{};
+  WallTime wall{};          // When it is written: the server's time, as far as it is known.
   int rounds = 0;           // How often it was sent.
   bool with_text = false;   // A script: send it whole.
   bool asking = false;      // With ASKING ahead of it.

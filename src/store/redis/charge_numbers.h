@@ -38,8 +38,9 @@ LevelChange LevelChangeOf(const Limit& limit, const StepRequest& request) noexce
 // The four numbers of a short one.
 void AppendShort(std::vector<double>& numbers, const LevelChange& change);
 
-// All that the script needs, of any limit that counts. `wall` is the caller's clock: it says which
-// windows of a calendar may be the server's. Receipts count nanoseconds from kEpoch.
+// All that the script needs, of any limit that counts. `wall` is about when it is on the
+// server: it says which windows of a calendar may be the server's. Receipts count nanoseconds from
+// kEpoch.
 void AppendNumbers(std::vector<double>& numbers, const Limit& limit, const StepRequest& request,
                    WallTime wall);
 

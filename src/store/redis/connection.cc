@@ -50,6 +50,15 @@ void Connection::ReadOn() {
   stream_->Read(in_.free());
 }
 
+void Connection::NoteServerTime(WallTime time) noexcept {
+  server_clock_ = {.time = time, .at = loop_.now().steady};
+}
+
+WallTime Connection::ServerTime() noexcept {
+  const Now now = loop_.now();
+  return server_clock_ ? server_clock_->time + (now.steady - server_clock_->at) : now.wall;
+}
+
 void Connection::Send(std::unique_ptr<Call> call) {
   const SteadyTime now = loop_.now().steady;
   if (call->asking) {
@@ -57,6 +66,7 @@ void Connection::Send(std::unique_ptr<Call> call) {
     resp::WriteCommand(out_, kAsking);
     in_flight_.push_back({nullptr, now, sent_++});
   }
+  call->wall = ServerTime();
   call->Write(out_);
   ++call->rounds;
   if (call->with_text) last_text_ = sent_;
@@ -126,6 +136,7 @@ bool Connection::TakeItem(const resp::ReplyItem& item) {
   if (is_error) {
     owner_.OnErrorReply(*this, std::move(call), number, item.text, took);
   } else {
+    if (const auto time = call->server_time()) NoteServerTime(*time);
     owner_.OnAnswered(*this, std::move(call), took);
   }
   return state_ == State::kReady;

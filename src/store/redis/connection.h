@@ -57,6 +57,10 @@ class Connection final : private StreamHandler, private TurnEnd {
   bool is_over() const noexcept { return state_ == State::kOver; }
   const std::string& info() const noexcept { return handshake_.info(); }
 
+  // What the server's clock says now. Time is told from it by the steady clock: what this machine's
+  // calendar says has no part in it.
+  void NoteServerTime(WallTime time) noexcept;
+
   // Ready: the call leaves at the end of this turn.
   void Send(std::unique_ptr<Call> call);
   // Those that have no reply yet, given up or not.
@@ -92,6 +96,8 @@ class Connection final : private StreamHandler, private TurnEnd {
   // TurnEnd
   void OnTurnEnd() noexcept override { Flush(); }
 
+  // The server's time, or this machine's until it is known.
+  WallTime ServerTime() noexcept;
   void OnConnected(const Result<void>& connected);
   void ReadOn();
   void Flush();
@@ -118,6 +124,12 @@ class Connection final : private StreamHandler, private TurnEnd {
   std::uint64_t load_ = 0;
   std::uint64_t sent_ = 0;
   std::uint64_t last_text_ = 0;
+  // The server's clock, and when it was so by the steady one.
+  struct ServerClock {
+    WallTime time;
+    SteadyTime at;
+  };
+  std::optional<ServerClock> server_clock_;
 };
 
 }  // namespace weir::redis

@@ -58,7 +58,7 @@ std::unique_ptr<ScriptCommand> Dispatcher::Begin(const ScriptCommand::Item& item
     command = std::move(spare_.back());
     spare_.pop_back();
   }
-  command->Add(item, loop_.now().wall);
+  command->Add(item);
   command->slot = slot;
   command->deadline = deadline;
   command->settles = Settles(item.group);
@@ -114,7 +114,7 @@ void Dispatcher::Gather(const ScriptCommand::Item& item, Node& node, std::uint16
   loop_.AtTurnEnd(*this);
   for (Open& open : open_) {
     const bool fits = HasRoom(open, item, node, slot, deadline);
-    if (fits && open.command->Add(item, loop_.now().wall)) return;
+    if (fits && open.command->Add(item)) return;
   }
   if (open_.size() >= kMostOpen) SendOpen(0);
   open_.push_back({&node, Begin(item, slot, deadline), loop_.now().steady});

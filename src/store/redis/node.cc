@@ -165,9 +165,10 @@ void Node::RetryLater(Lane& lane) {
   WakeBy(lane.retry_at);
 }
 
-std::optional<Obstacle> Node::Inspect(const Connection& connection) {
+std::optional<Obstacle> Node::Inspect(Connection& connection) {
   if (options_.is_sentinel) return std::nullopt;
   const ServerFacts facts = ReadServerFacts(connection.info());
+  if (facts.time) connection.NoteServerTime(*facts.time);
   is_to_be_tried_ = registry_.TakeCheck(name(), facts.run);
   if (is_to_be_tried_) {
     for (const ServerNotice& notice : CheckServer(facts)) registry_.Tell(name(), notice.text);

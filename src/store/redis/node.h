@@ -107,7 +107,7 @@ class Node final : private Connection::Owner {
   void CloseLane(Lane& lane, StoreFault fault, const Error& error);
   void RetryLater(Lane& lane);
   // A version that is too old is as good as no server.
-  std::optional<Obstacle> Inspect(const Connection& connection);
+  std::optional<Obstacle> Inspect(Connection& connection);
   void SendProbe();
   void EndProbe(bool succeeded);
 

@@ -192,6 +192,47 @@ TEST_F(RealShards, CommitAndCancelReservationsWhoeverMadeThem) {
   for (const std::string& key : kKeys) EXPECT_EQ(Left(one, key, limit), 8) << key;
 }
 
+// While a server is away a commit settles what it can; repeated, it settles the rest, and nothing
+// twice.
+TEST_F(RealShards, FinishACommitThatIsRepeatedOnceAllServersAreBack) {
+  settings_.timeout = milliseconds(100);
+  StoreOnThread store(settings_);
+  const Limit limit = Shared("10/day");
+  const LimitInForce in_force{.rule = store.Hash("r"), .name = "r", .limit = &limit};
+  for (std::size_t away = 0; away < std::size(servers_); ++away) {
+    std::vector<std::string> keys;
+    // So many that every server has some, whatever its port.
+    for (int i = 0; i < 60; ++i) keys.push_back(std::to_string(away) + "-" + std::to_string(i));
+    Several reserved(store, keys, limit);
+    for (Charge& charge : reserved.charges) charge.cost = 6;
+    reserved.group.action = Action::kReserve;
+    ASSERT_TRUE(reserved.Ask(store));
+    Group commit{.action = Action::kCommit,
+                 .in_force = {&in_force, 1},
+                 .reservation = reserved.group.reservation,
+                 .cost = 2};
+    servers_[away].Signal(SIGSTOP);
+    store.Ask({&commit, 1});
+    EXPECT_TRUE(commit.error) << away;
+    servers_[away].Signal(SIGCONT);
+    const auto answers = [&] {
+      Several peek(store, keys, limit, Verb::kPeek);
+      store.Ask({&peek.group, 1});
+      return !peek.group.error;
+    };
+    ASSERT_TRUE(Eventually(answers)) << away;
+    commit.error.reset();
+    store.Ask({&commit, 1});
+    EXPECT_FALSE(commit.error) << away << commit.error->message;
+    for (const std::string& key : keys) EXPECT_EQ(Left(store, key, limit), 8) << key;
+    commit.error.reset();
+    store.Ask({&commit, 1});
+    ASSERT_TRUE(commit.error) << away;
+    EXPECT_EQ(commit.error->code, ErrorCode::kNotFound);
+    for (const std::string& key : keys) EXPECT_EQ(Left(store, key, limit), 8) << key;
+  }
+}
+
 TEST_F(RealShards, LeaveNoReservationBehindWhenAPartDenies) {
   StoreOnThread store(settings_);
   const Limit limit = Shared("10/day");

@@ -117,10 +117,11 @@ bool ScriptCall::Add(Group& group, WallTime wall, const Part& part) noexcept {
   if (!works_.empty() && weight_ + weight > kMostKeys) return false;
   const bool is_first = works_.empty();
   weight_ += weight;
+  wall_ = wall;
   Work& work = works_.emplace_back(Work{.group = &group,
-                                        .wall = wall,
                                         .stage = Stage::kDecide,
                                         .doomed = false,
+                                        .settles_last = part.settles_last,
                                         .first = entries_.size(),
                                         .count = 0,
                                         .entry_of = entry_of_.size(),

@@ -12,7 +12,9 @@
 // A group whose keys are in several slots is given in parts, each a Group of its own. For kReserve
 // and leases the parts share an id: draw it for the slot of the first part, then give each part
 // ReservationInSlot(id, its slot), and the first also the slots of all others. What commits or
-// cancels the first finds these with OtherSlots, and does the same to the id in each of them.
+// cancels the first finds these with OtherSlots, and does the same to the id in each of them; with
+// Part::settles_last before the first itself is settled, so that it can be found again until all
+// the others have been.
 #pragma once
 
 #include <cstddef>
@@ -50,6 +52,8 @@ class ScriptCall {
   struct Part {
     ReservationId id = ReservationId::kNone;  // None: draws one.
     std::span<const std::uint16_t> other_slots{};
+    // kCommit, kCancel: a record that names other slots is only read.
+    bool settles_last = false;
   };
 
   // Decides a group that needs no server: its limits count nothing, or it is malformed. False if
@@ -59,10 +63,14 @@ class ScriptCall {
   // Empty again.
   void Clear() noexcept;
   // The group stays where it is until the call is over. All of its keys have the same slot, or all
-  // groups of the call are on a server that does not care. `wall` is the caller's clock, for
-  // calendar windows. False if there is no room for it; there always is in an empty call.
+  // groups of the call are on a server that does not care. `wall` is for calendar windows: see
+  // SetWall. False if there is no room for it; there always is in an empty call.
   bool Add(Group& group, WallTime wall) noexcept { return Add(group, wall, Part{}); }
   bool Add(Group& group, WallTime wall, const Part& part) noexcept;
+  // About when it is on the server, for all groups. The script is told of the calendar windows
+  // around that time, and picks one by its own clock: all that is needed is the right window or one
+  // beside it.
+  void SetWall(WallTime wall) noexcept { wall_ = wall; }
   bool empty() const noexcept { return works_.empty(); }
   std::size_t groups() const noexcept { return works_.size(); }
   // Of the first key: where a cluster has to send it.
@@ -78,6 +86,8 @@ class ScriptCall {
   bool Take(const resp::ReplyItem& item) noexcept;
   // After the last item: whether to Write and Take once more, to the same server.
   bool WantsAnotherRound() const noexcept { return wants_another_round_; }
+  // After the last item: what the server's clock said.
+  WallTime server_time() const noexcept { return moment_.wall; }
   // How many values were not ours, and were replaced.
   std::size_t corrupt() const noexcept { return corrupt_; }
 
@@ -126,9 +136,9 @@ class ScriptCall {
   };
   struct Work {
     Group* group;
-    WallTime wall;
     Stage stage;
-    bool doomed;  // Some limit is `deny`.
+    bool doomed;        // Some limit is `deny`.
+    bool settles_last;  // As Part says.
     std::size_t first;
     std::size_t count;
     std::size_t entry_of;  // In entry_of_, by charge.
@@ -181,6 +191,7 @@ class ScriptCall {
   std::vector<std::string> records_;  // Of settlements, as they were read.
   std::deque<Limit> remade_;          // Of reservations whose rule is gone.
   std::size_t weight_ = 0;
+  WallTime wall_{};
   std::uint16_t slot_ = 0;
   bool wants_another_round_ = false;
 

@@ -30,8 +30,8 @@ void ScriptCommand::Clear() noexcept {
   redirections = 0;
 }
 
-bool ScriptCommand::Add(const Item& item, WallTime wall) {
-  if (!call_.Add(item.group, wall, item.part)) return false;
+bool ScriptCommand::Add(const Item& item) {
+  if (!call_.Add(item.group, kEpoch, item.part)) return false;
   told_.push_back({&item.completion, item.other_slots});
   return true;
 }
@@ -52,7 +52,10 @@ void ScriptCommand::Fail(const Error& error) noexcept {
   Complete();
 }
 
-void ScriptCommand::Write(ByteBuffer& out) { call_.Write(out, FormOf(*this)); }
+void ScriptCommand::Write(ByteBuffer& out) {
+  call_.SetWall(wall);
+  call_.Write(out, FormOf(*this));
+}
 
 void ScriptCommand::Ended(std::unique_ptr<Call> self, Node& node, CallEnd end) noexcept {
   static_cast<void>(self.release());

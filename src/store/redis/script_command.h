@@ -37,7 +37,7 @@ class ScriptCommand final : public Call {
     std::vector<std::uint16_t>* other_slots = nullptr;  // Out: where else its reservation is.
   };
   // False if there is no room for it.
-  bool Add(const Item& item, WallTime wall);
+  bool Add(const Item& item);
   std::size_t groups() const noexcept { return call_.groups(); }
   std::size_t corrupt() const noexcept { return call_.corrupt(); }
   // Settlements ask first what there is to settle.
@@ -50,6 +50,7 @@ class ScriptCommand final : public Call {
   void Write(ByteBuffer& out) override;
   bool Take(const resp::ReplyItem& item) noexcept override { return call_.Take(item); }
   void Ended(std::unique_ptr<Call> self, Node& node, CallEnd end) noexcept override;
+  std::optional<WallTime> server_time() const noexcept override { return call_.server_time(); }
   std::uint64_t weight() const noexcept override { return call_.groups(); }
 
   std::uint16_t slot = 0;
@@ -76,6 +77,7 @@ class ProbeCommand final : public Call {
 
   void Write(ByteBuffer& out) override;
   bool Take(const resp::ReplyItem& item) noexcept override { return call_.Take(item); }
+  std::optional<WallTime> server_time() const noexcept override { return call_.server_time(); }
   void Ended(std::unique_ptr<Call>, Node&, CallEnd) noexcept override {}
 
  private:

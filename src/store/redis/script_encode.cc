@@ -141,7 +141,7 @@ void ScriptCall::EncodeGroup(const Work& work) const {
                     {0, static_cast<double>(kind) + 1, static_cast<double>(keys_[entry.key].place),
                      entry.shadow ? 1.0 : 0.0, static_cast<double>(text)});
     const StepRequest request = work.doomed ? AskedOnly(entry.request) : entry.request;
-    AppendNumbers(numbers_, *entry.limit, request, work.wall);
+    AppendNumbers(numbers_, *entry.limit, request, wall_);
     numbers_[begin] = static_cast<double>(numbers_.size() - begin);
   }
 }

@@ -75,6 +75,12 @@ void ScriptCall::BeginNextRound() {
       continue;
     }
     work.found = *std::move(found);
+    if (work.settles_last && !work.found.other_slots.empty()) {
+      work.found.charges.clear();
+      work.stage = Stage::kDone;
+      records.pop_back();
+      continue;
+    }
     work.stage = Stage::kSettle;
     wants_another_round_ = true;
   }

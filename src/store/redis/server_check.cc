@@ -29,6 +29,16 @@ int NumberAt(std::string_view& text) noexcept {
   return number;
 }
 
+std::optional<WallTime> TimeIn(std::string_view microseconds) noexcept {
+  constexpr std::int64_t kLatest = std::int64_t{1} << 53;
+  std::int64_t since = 0;
+  const char* const end = microseconds.data() + microseconds.size();
+  const auto result = std::from_chars(microseconds.data(), end, since);
+  if (result.ec != std::errc() || result.ptr != end) return std::nullopt;
+  if (since <= 0 || since > kLatest) return std::nullopt;
+  return WallTime(std::chrono::microseconds(since));
+}
+
 }  // namespace
 
 ServerFacts ReadServerFacts(std::string_view info) {
@@ -42,6 +52,7 @@ ServerFacts ReadServerFacts(std::string_view info) {
   std::string_view replicas = Find(info, "connected_slaves");
   facts.replicas = NumberAt(replicas);
   facts.wants_replicas = !Find(info, "min_slaves_good_slaves").empty();
+  facts.time = TimeIn(Find(info, "server_time_usec"));
   return facts;
 }
 

@@ -1,9 +1,12 @@
 // What people should know about a server that holds limits, from what it says about itself.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <weir/time.h>
 
 namespace weir::redis {
 
@@ -24,6 +27,7 @@ struct ServerFacts {
   bool is_replica = false;
   int replicas = 0;
   bool wants_replicas = false;  // min-replicas-to-write
+  std::optional<WallTime> time{};
 };
 
 // From what INFO says.

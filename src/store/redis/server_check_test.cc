@@ -31,6 +31,18 @@ TEST(ServerCheck, HasNothingToSayAboutAServerThatIsSetUpWell) {
   EXPECT_TRUE(CheckServer(facts).empty());
 }
 
+TEST(ServerCheck, KnowsWhatTimeItIsThereIfItIsToldAndIfThatMakesSense) {
+  const auto time_of = [](std::string_view text) {
+    return ReadServerFacts("server_time_usec:" + std::string(text) + "\r\n").time;
+  };
+  EXPECT_EQ(time_of("1735689600000001"), WallTime(std::chrono::microseconds(1735689600000001)));
+  EXPECT_FALSE(ReadServerFacts(Info("6.2.0", "noeviction", "")).time);
+  for (const char* const text :
+       {"", "0", "-5", "12x", "99999999999999999999", "9007199254740993"}) {
+    EXPECT_FALSE(time_of(text)) << text;
+  }
+}
+
 TEST(ServerCheck, SaysWhatEvictionCosts) {
   const auto notices =
       CheckServer(ReadServerFacts(Info("7.0.15", "allkeys-lru", "aof_enabled:1\r\n")));

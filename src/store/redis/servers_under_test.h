@@ -157,11 +157,32 @@ class Server {
   pid_t pid_ = 0;
 };
 
+// The machine's clock, but that somebody has set the calendar to another day.
+class MissetClock final : public Clock {
+ public:
+  explicit MissetClock(Duration ahead) : ahead_(ahead) {}
+
+  Now Read() const noexcept override {
+    Now now = right_.Read();
+    now.wall += ahead_;
+    return now;
+  }
+  void WaitUntil(std::unique_lock<std::mutex>& lock, std::condition_variable& wake,
+                 SteadyTime deadline) override {
+    right_.WaitUntil(lock, wake, deadline);
+  }
+
+ private:
+  SystemClock right_;
+  const Duration ahead_;
+};
+
 // A store on a loop and thread of its own. Groups are asked from the test's thread.
 class StoreOnThread {
  public:
-  explicit StoreOnThread(Settings settings)
+  explicit StoreOnThread(Settings settings, Duration calendar_ahead = Duration(0))
       : settings_(std::move(settings)),
+        clock_(calendar_ahead),
         commons_(settings_, {.on_notice = [this](std::string_view text) { Hear(text); }}),
         thread_([this] { Run(); }) {
     while (!ready_.load()) std::this_thread::yield();
@@ -252,7 +273,7 @@ class StoreOnThread {
   const Settings settings_;
   std::mutex mutex_;
   std::string heard_;
-  SystemClock clock_;
+  MissetClock clock_;
   EpollLoop loop_{clock_};
   const KeyHasher hasher_{HashKind::kXxh3, 1};
   Commons commons_;

@@ -13,16 +13,26 @@ class Settlements::Settlement final : public Completion {
   Settlement(Settlements& owner, Group& group, SteadyTime deadline, Completion& completion)
       : owner_(owner), group_(group), deadline_(deadline), completion_(completion) {}
 
-  void Start() {
-    pending_ = 1;
-    owner_.dispatcher_.Submit({.group = group_, .completion = *this, .other_slots = &other_slots_},
-                              SlotOfReservation(group_.reservation), deadline_);
-  }
+  // First it is only asked where the others are. If there are none it is settled at once.
+  void Start() { SubmitFirst({.settles_last = true}); }
 
   void OnDecided(Group& /*part*/) noexcept override {
     if (--pending_ > 0) return;
-    if (parts_.empty() && !group_.error && !other_slots_.empty()) return SettleOthers();
-    for (const Group& part : parts_) Collect(part);
+    if (!group_.error) {
+      switch (stage_) {
+        case Stage::kLook:
+          if (!other_slots_.empty()) return SettleOthers();
+          break;
+        case Stage::kOthers:
+          stage_ = Stage::kFirst;
+          NoteFailures();
+          if (!group_.error) return SubmitFirst({});
+          break;
+        case Stage::kFirst:
+          for (const Group& part : parts_) Collect(part);
+          break;
+      }
+    }
     Group& group = group_;
     Completion& completion = completion_;
     owner_.under_way_.erase(this);  // Ends this.
@@ -30,7 +40,17 @@ class Settlements::Settlement final : public Completion {
   }
 
  private:
+  enum class Stage : std::uint8_t { kLook, kOthers, kFirst };
+
+  void SubmitFirst(const ScriptCall::Part& part) {
+    pending_ = 1;
+    owner_.dispatcher_.Submit(
+        {.group = group_, .completion = *this, .part = part, .other_slots = &other_slots_},
+        SlotOfReservation(group_.reservation), deadline_);
+  }
+
   void SettleOthers() {
+    stage_ = Stage::kOthers;
     const std::size_t count = std::min(other_slots_.size(), kMaxGroupCharges);
     parts_.resize(count);
     settled_.resize(count * kMaxGroupCharges);
@@ -50,9 +70,15 @@ class Settlements::Settlement final : public Completion {
     }
   }
 
-  // One whose record has expired is nothing to complain of: others have been settled.
+  // One whose record is gone is nothing to complain of: it has expired, or was settled by an
+  // attempt before this one.
+  void NoteFailures() {
+    for (const Group& part : parts_) {
+      if (part.error && part.error->code != ErrorCode::kNotFound) group_.error = part.error;
+    }
+  }
+
   void Collect(const Group& part) {
-    if (part.error && part.error->code != ErrorCode::kNotFound) group_.error = part.error;
     for (std::size_t i = 0; i < part.settled_count; ++i) {
       if (group_.settled_count == group_.settled.size()) return;
       group_.settled[group_.settled_count++] = part.settled[i];
@@ -63,6 +89,7 @@ class Settlements::Settlement final : public Completion {
   Group& group_;
   const SteadyTime deadline_;
   Completion& completion_;
+  Stage stage_ = Stage::kLook;
   std::size_t pending_ = 0;
   std::vector<std::uint16_t> other_slots_;
   std::vector<Group> parts_;

@@ -1,5 +1,7 @@
 // Commits and cancels of reservations that may have a part in each of several slots: the first
-// part's record says where the others are.
+// part's record says where the others are. It is settled last, so that a settlement which failed
+// half-way can be repeated: the parts that were settled have no record any more, and are left as
+// they are; the others are settled then.
 #pragma once
 
 #include <memory>
