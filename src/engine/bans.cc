@@ -77,6 +77,22 @@ void DenialCount::Take(const Decision& decision) noexcept {
   }
 }
 
+void DenialCounts::Go(std::size_t number) noexcept {
+  number_ = call_.NextDenial(number);
+  count_.reset();
+  if (number_ == call_.rules()) return;
+  count_.emplace(call_.version(), call_.DenialUnder(number_), call_.SubjectOf(number_));
+}
+
+const Charge* DenialCounts::Next() noexcept {
+  while (count_) {
+    if (const Charge* const charge = count_->Next()) return charge;
+    if (count_->length() > Duration(0)) call_.Ban(number_, count_->length());
+    Go(number_ + 1);
+  }
+  return nullptr;
+}
+
 Duration CountDenial(const PolicyVersion& version, const Call::Denial& denial,
                      std::string_view subject, Store& store, Now now) noexcept {
   DenialCount count(version, denial, subject);

@@ -49,6 +49,24 @@ class DenialCount {
   Duration length_{0};
 };
 
+// The same for all denials of a call, whose rules ban those whom it leads to a ban.
+class DenialCounts {
+ public:
+  explicit DenialCounts(Call& call) noexcept : call_(call) { Go(0); }
+
+  const Charge* Next() noexcept;
+  void Take(const Decision& decision) noexcept { count_->Take(decision); }
+  // The store could not be asked: on with the next denial.
+  void Skip() noexcept { Go(number_ + 1); }
+
+ private:
+  void Go(std::size_t number) noexcept;
+
+  Call& call_;
+  std::size_t number_ = 0;  // Of the rule whose denial is counted.
+  std::optional<DenialCount> count_;
+};
+
 // The same by a store that answers before it returns.
 Duration CountDenial(const PolicyVersion& version, const Call::Denial& denial,
                      std::string_view subject, Store& store, Now now) noexcept;

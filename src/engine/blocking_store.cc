@@ -1,6 +1,7 @@
 #include "engine/blocking_store.h"
 
 #include <cstdlib>
+#include <iterator>
 #include <utility>
 
 namespace weir {
@@ -45,7 +46,9 @@ BlockingStore::~BlockingStore() {
 void BlockingStore::Run(const Open& open) {
   store_ = open(loop_);
   loop_.Run();
+  ending_ = true;
   store_.reset();
+  errands_.clear();
 }
 
 void BlockingStore::Submit(std::span<Group> groups, Now now, Completion& completion) noexcept {
@@ -56,7 +59,7 @@ void BlockingStore::Submit(std::span<Group> groups, Now now, Completion& complet
   bool first = false;
   {
     const std::scoped_lock lock(mutex_);
-    first = asking_.empty();
+    first = asking_.empty() && starting_.empty();
     asking_.push_back(&asking);
   }
   if (first) loop_.Post([this] { SubmitAll(); });
@@ -64,10 +67,36 @@ void BlockingStore::Submit(std::span<Group> groups, Now now, Completion& complet
   for (Group& group : groups) completion.OnDecided(group);
 }
 
+void BlockingStore::Start(std::unique_ptr<Errand> errand) {
+  errand->home_ = this;
+  bool first = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    first = asking_.empty() && starting_.empty();
+    starting_.push_back(std::move(errand));
+  }
+  if (first) loop_.Post([this] { SubmitAll(); });
+}
+
+bool BlockingStore::Errand::Ask(Group& group, Now now) noexcept {
+  if (home_->ending_) return false;
+  home_->store_->Submit({&group, 1}, now, *this);
+  return true;
+}
+
+void BlockingStore::Errand::End() noexcept { home_->errands_.erase(place_); }
+
 void BlockingStore::SubmitAll() noexcept {
+  std::vector<std::unique_ptr<Errand>> starting;
   {
     const std::scoped_lock lock(mutex_);
     handing_.swap(asking_);
+    starting.swap(starting_);
+  }
+  for (std::unique_ptr<Errand>& errand : starting) {
+    errands_.push_back(std::move(errand));
+    errands_.back()->place_ = std::prev(errands_.end());
+    errands_.back()->Begin();
   }
   for (Asking* const asking : std::exchange(handing_, {})) {
     store_->Submit(asking->groups, asking->now, *asking);

@@ -1,13 +1,15 @@
 // A store that belongs to a loop, for those who have none: it is kept on a thread of its own, and
-// whoever asks waits for the answer. What several threads ask at the same time goes to the store in
-// one turn of its loop.
+// whoever asks waits for the answer, or sends somebody who does and goes on. What several threads
+// ask at the same time goes to the store in one turn of its loop.
 #pragma once
 
 #include <condition_variable>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <weir/clock.h>
@@ -33,6 +35,28 @@ class BlockingStore final : public Store {
   // Completes before it returns, on the thread that calls.
   void Submit(std::span<Group> groups, Now now, Completion& completion) noexcept override;
 
+  // For those who do not wait: asks on the store's thread, one thing after another, and sees to
+  // what comes of it there.
+  class Errand : public Completion {
+   public:
+    virtual void Begin() noexcept = 0;
+
+   protected:
+    // OnDecided follows. False when the store ends: then nothing is asked any more.
+    bool Ask(Group& group, Now now) noexcept;
+    void StartAnother(std::unique_ptr<Errand> errand) { home_->Start(std::move(errand)); }
+    // There is nothing more to do; it is gone then.
+    void End() noexcept;
+
+   private:
+    friend class BlockingStore;
+
+    BlockingStore* home_ = nullptr;
+    std::list<std::unique_ptr<Errand>>::iterator place_{};
+  };
+  // From any thread. What the store leaves unanswered when it ends is dropped without a word.
+  void Start(std::unique_ptr<Errand> errand);
+
  private:
   class Asking;
 
@@ -41,10 +65,14 @@ class BlockingStore final : public Store {
 
   const KeyHasher& hasher_;
   EpollLoop loop_;
-  std::unique_ptr<Store> store_;  // Of the thread.
   std::mutex mutex_;
-  std::vector<Asking*> asking_;   // Not yet handed to the store.
-  std::vector<Asking*> handing_;  // Of the thread.
+  std::vector<Asking*> asking_;                    // Not yet handed to the store,
+  std::vector<std::unique_ptr<Errand>> starting_;  // nor begun.
+  // Of the thread.
+  std::unique_ptr<Store> store_;
+  std::vector<Asking*> handing_;
+  std::list<std::unique_ptr<Errand>> errands_;
+  bool ending_ = false;
   std::thread thread_;
 };
 
