@@ -262,7 +262,8 @@ void Waiting::Run() {
   }
 }
 
-void Waiting::Tell(Lock& lock, std::uint64_t id, const Decision& decision, Now now) {
+// By value: it may be kept in what is taken out here.
+void Waiting::Tell(Lock& lock, std::uint64_t id, Decision decision, Now now) {
   std::unique_ptr<Waiter> waiter = Remove(id, now.steady);
   lock.unlock();
   waiter->Done(decision);

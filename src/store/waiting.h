@@ -186,7 +186,7 @@ class Waiting {
   // True if it was told.
   bool GiveUp(Lock& lock, std::uint64_t id, Entry& entry, Now now);
   void StandBy(std::uint64_t id, Entry& entry, SteadyTime now);
-  void Tell(Lock& lock, std::uint64_t id, const Decision& decision, Now now);
+  void Tell(Lock& lock, std::uint64_t id, Decision decision, Now now);
   Duration PauseAfter(const Waiter::Answer& answer) noexcept;
   void Schedule(std::uint64_t id, Entry& entry, SteadyTime due);
   void ScheduleFirst(const Line& line, SteadyTime due);
