@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <future>
+#include <iterator>
 #include <utility>
 
 namespace weir {
@@ -47,8 +48,10 @@ void BlockingStore::Run(const Open& open) {
   store_ = open(loop_);
   denials_.emplace(*store_, loop_);
   loop_.Run();
+  ending_ = true;
   denials_->Close();
   store_.reset();
+  errands_.clear();
   denials_.reset();
 }
 
@@ -60,7 +63,7 @@ void BlockingStore::Submit(std::span<Group> groups, Now now, Completion& complet
   bool first = false;
   {
     const std::scoped_lock lock(mutex_);
-    first = asking_.empty();
+    first = asking_.empty() && starting_.empty();
     asking_.push_back(&asking);
   }
   if (first) loop_.Post([this] { SubmitAll(); });
@@ -85,10 +88,44 @@ std::vector<DenialNotes::Ban> BlockingStore::CountDenials(
   return bans.get();
 }
 
+void BlockingStore::Start(std::unique_ptr<Errand> errand) {
+  errand->home_ = this;
+  bool first = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    first = asking_.empty() && starting_.empty();
+    starting_.push_back(std::move(errand));
+  }
+  if (first) loop_.Post([this] { SubmitAll(); });
+}
+
+bool BlockingStore::Errand::Ask(Group& group, Now now) noexcept {
+  if (home_->ending_) return false;
+  home_->store_->Submit({&group, 1}, now, *this);
+  return true;
+}
+
+void BlockingStore::Errand::Count(std::shared_ptr<const PolicyVersion> version,
+                                  std::vector<DenialNotes::Denied> denied, SteadyTime until,
+                                  DenialNotes::Counted counted) noexcept {
+  home_->denials_->Count(std::move(version), std::move(denied), until, std::move(counted));
+}
+
+SteadyTime BlockingStore::Errand::Time() noexcept { return home_->loop_.now().steady; }
+
+void BlockingStore::Errand::End() noexcept { home_->errands_.erase(place_); }
+
 void BlockingStore::SubmitAll() noexcept {
+  std::vector<std::unique_ptr<Errand>> starting;
   {
     const std::scoped_lock lock(mutex_);
     handing_.swap(asking_);
+    starting.swap(starting_);
+  }
+  for (std::unique_ptr<Errand>& errand : starting) {
+    errands_.push_back(std::move(errand));
+    errands_.back()->place_ = std::prev(errands_.end());
+    errands_.back()->Begin();
   }
   for (Asking* const asking : std::exchange(handing_, {})) {
     store_->Submit(asking->groups, asking->now, *asking);

@@ -1,14 +1,16 @@
 // A store that belongs to a loop, for those who have none: it is kept on a thread of its own, and
-// whoever asks waits for the answer. What several threads ask at the same time goes to the store in
-// one turn of its loop.
+// whoever asks waits for the answer, or sends somebody who does and goes on. What several threads
+// ask at the same time goes to the store in one turn of its loop.
 #pragma once
 
 #include <condition_variable>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <weir/clock.h>
@@ -40,6 +42,34 @@ class BlockingStore final : public Store {
                                              std::vector<DenialNotes::Denied> denied,
                                              SteadyTime until);
 
+  // For those who do not wait: asks on the store's thread, one thing after another, and sees to
+  // what comes of it there.
+  class Errand : public Completion {
+   public:
+    virtual void Begin() noexcept = 0;
+
+   protected:
+    // OnDecided follows. False when the store ends: then nothing is asked any more.
+    bool Ask(Group& group, Now now) noexcept;
+    // As DenialNotes does.
+    void Count(std::shared_ptr<const PolicyVersion> version,
+               std::vector<DenialNotes::Denied> denied, SteadyTime until,
+               DenialNotes::Counted counted) noexcept;
+    // By the clock that time-outs go by.
+    SteadyTime Time() noexcept;
+    void StartAnother(std::unique_ptr<Errand> errand) { home_->Start(std::move(errand)); }
+    // There is nothing more to do; it is gone then.
+    void End() noexcept;
+
+   private:
+    friend class BlockingStore;
+
+    BlockingStore* home_ = nullptr;
+    std::list<std::unique_ptr<Errand>>::iterator place_{};
+  };
+  // From any thread. What the store leaves unanswered when it ends is dropped without a word.
+  void Start(std::unique_ptr<Errand> errand);
+
  private:
   class Asking;
 
@@ -48,11 +78,15 @@ class BlockingStore final : public Store {
 
   const KeyHasher& hasher_;
   EpollLoop loop_;
-  std::unique_ptr<Store> store_;        // Of the thread.
-  std::optional<DenialNotes> denials_;  // Likewise.
   std::mutex mutex_;
-  std::vector<Asking*> asking_;   // Not yet handed to the store.
-  std::vector<Asking*> handing_;  // Of the thread.
+  std::vector<Asking*> asking_;                    // Not yet handed to the store,
+  std::vector<std::unique_ptr<Errand>> starting_;  // nor begun.
+  // Of the thread.
+  std::unique_ptr<Store> store_;
+  std::optional<DenialNotes> denials_;
+  std::vector<Asking*> handing_;
+  std::list<std::unique_ptr<Errand>> errands_;
+  bool ending_ = false;
   std::thread thread_;
 };
 

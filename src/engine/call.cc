@@ -164,6 +164,31 @@ void Call::NameCharges() noexcept {
   }
 }
 
+void Call::Suppose(std::span<const RuleDecision> heard, Duration age) noexcept {
+  for (std::size_t i = 0; i < charges_.size(); ++i) {
+    const Charge& charge = charges_[i];
+    const auto same = std::ranges::find_if(
+        heard, [&](const RuleDecision& rule) { return rule.decision.rule == charge.rule; });
+    Decision& decision = decisions_[i];
+    const bool is_ban = i >= met_.size();
+    const bool known = same != heard.end() && !is_ban;
+    const std::int64_t capacity = charge.limit->capacity();
+    decision = known ? same->decision
+                     : Decision{.allowed = true,
+                                .reason = Reason::kOk,
+                                .rule = charge.rule,
+                                .limit = capacity,
+                                .remaining = capacity};
+    decision.cost = charge.cost;
+    decision.delay = Duration(0);
+    decision.reservation = ReservationId::kNone;
+    decision.reset_after = std::max(decision.reset_after - age, Duration(0));
+    if (decision.allowed || decision.retry_after == kNever) continue;
+    decision.retry_after = std::max(decision.retry_after - age, Duration(1));
+  }
+  group_.decision = Combine(charges_.span(), decisions_.span());
+}
+
 void Call::Fail() noexcept {
   for (std::size_t i = 0; i < charges_.size(); ++i) {
     decisions_[i] = {.allowed = false,
@@ -223,6 +248,20 @@ bool Call::MayPassLater() const noexcept {
     if (decisions_[i].reason != Reason::kLimited || too_late) return false;
   }
   return !group_.decision.allowed;
+}
+
+std::optional<Duration> Call::DeniedBesidesPlaces() const noexcept {
+  bool wants_place = false;
+  Duration others{0};
+  for (std::size_t i = 0; i < met_.size(); ++i) {
+    if (charges_[i].shadow || decisions_[i].allowed) continue;
+    if (IsPlaces(*charges_[i].limit)) {
+      wants_place = true;
+    } else {
+      others = std::max(others, decisions_[i].retry_after);
+    }
+  }
+  return wants_place ? std::optional(others) : std::nullopt;
 }
 
 void Call::TakeUpSomeBans() noexcept {

@@ -71,6 +71,8 @@ class Call {
 
   // --- Once the group is decided, in this order. ---
 
+  // In the store's place, by what each rule said so long ago to somebody with the same keys.
+  void Suppose(std::span<const RuleDecision> heard, Duration age) noexcept;
   // For a group that ended with an error: every rule denies.
   void Fail() noexcept;
   // Where a ban is in force, its rule denies.
@@ -108,6 +110,9 @@ class Call {
   }
   // Of one that was denied: whether time or others may still let it through.
   bool MayPassLater() const noexcept;
+  // Of one that was denied for want of a place under a concurrency limit, which may come back at
+  // any time: how long all others will deny it at least. None if no place is missing.
+  std::optional<Duration> DeniedBesidesPlaces() const noexcept;
   // What was taken of buckets and windows, by the receipts of the charges.
   template <typename Sink>  // void(const Charge&, const Receipt&)
   void ForEachTaken(std::span<const Receipt> receipts, Sink&& sink) const {

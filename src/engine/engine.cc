@@ -17,6 +17,14 @@ namespace {
 // Whether it may leave more for others.
 bool GivesBack(Verb verb) noexcept { return verb == Verb::kRefund || verb == Verb::kReset; }
 
+// Those who wait leave room for those who do not: what a store has no room for is answered in its
+// place.
+std::size_t MostAttempts(const RedisSpec& redis) {
+  const std::int64_t room = std::int64_t{redis.connections} * redis.max_in_flight;
+  return static_cast<std::size_t>(
+      std::clamp<std::int64_t>(room / 2, 1, std::int64_t{Waiting::kMostAttempts}));
+}
+
 std::optional<MemoryStore> MakeMemory(const Policy& policy, const EngineOptions& options,
                                       const Clock& clock, bool wanted) {
   if (!wanted) return std::nullopt;
@@ -40,7 +48,8 @@ Engine::State::State(const Policy& policy, const EngineOptions& options,
       top_denied(clock.Read().steady),
       versions(NextVersion(policy, nullptr).version),
       waiting(clock, options.max_waiters,
-              memory ? Waiting::Attempts::kAtOnce : Waiting::Attempts::kTakeAWhile) {
+              memory ? Waiting::Attempts::kAtOnce : Waiting::Attempts::kTakeAWhile,
+              MostAttempts(first_spec.redis)) {
   if (memory) return;
   if (threads == EngineParts::Threads::kNone) {
     needs_heartbeat = true;

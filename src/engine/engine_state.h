@@ -131,13 +131,17 @@ struct Engine::State {
       Receipt receipt;
       std::string_view rule;
       std::string key;  // For a shared store.
+
+      // Good as long as this.
+      Charge ToGiveBack() const noexcept;
     };
 
     Answer answer{};
     std::vector<RuleDecision> each{};
-    bool again = false;                 // Denied, but time or others may change that.
-    std::vector<std::uint64_t> keys{};  // Of the line it belongs to.
-    std::vector<Booking> bookings{};    // If it is let through later than now.
+    bool again = false;                    // Denied, but time or others may change that.
+    std::vector<std::uint64_t> keys{};     // Of the line it belongs to.
+    std::optional<Duration> not_before{};  // As Waiter::Answer says.
+    std::vector<Booking> bookings{};       // If it is let through later than now.
 
     void Refuse(Duration retry_after);
     // There is room, but for those who came before.
@@ -146,12 +150,23 @@ struct Engine::State {
     void Tell(const WaitDone& done);
   };
   class PatientCall;
+  class SharedAttempt;
+  class SharedGiveBack;
+  // What comes of a decided group: whether it passes, and whether that is its last word.
+  struct Verdict {
+    bool has_room = false;
+    bool is_last = false;
+  };
+  Verdict Weigh(Call& call, Duration rest, bool behind, Attempted& attempted) noexcept;
+  // Once denials are counted. `asked` is when the store was.
+  void TakeIn(Call& call, std::span<const Receipt> receipts, bool behind, Now asked,
+              Attempted& attempted) noexcept;
   WaitId BeginSharedWait(const Patience& arriving, WaitDone done);
   WaitId BeginWait(const Request& request, const Ask& ask, Duration patience, WaitDone done);
   void Attempt(const Patience& patience, Attempted& attempted) noexcept;
   bool MustWait(Call& call, Now now, Attempted& attempted) noexcept;
   void Decide(Call& call, const Patience& patience, bool behind, Attempted& attempted) noexcept;
-  void GiveBack(const Attempted& attempted, Now now) noexcept;
+  void GiveBack(Attempted& attempted, Now now) noexcept;
 
   // What another policy says about the store: what can change does, of the rest people are told.
   void TakeStoreSettings(const PolicySpec& spec);

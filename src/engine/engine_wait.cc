@@ -4,14 +4,15 @@
 // together anew for each attempt under the policy in force then. Between attempts it holds on to no
 // policy, so that one can be replaced while thousands wait.
 //
-// With a shared store an attempt takes a while, so even the first is left to the thread that serves
-// waits: who begins a wait may be a loop that has others to serve.
+// With a shared store an attempt takes a while, so even the first is left to others: who begins a
+// wait may be a loop that has others to serve.
 #include <algorithm>
 #include <array>
 #include <utility>
 
 #include "engine/engine_state.h"
 #include "engine/owned_request.h"
+#include "engine/shared_attempt.h"
 
 namespace weir {
 
@@ -32,37 +33,78 @@ class Engine::State::PatientCall final : public Waiter {
     state_.waiting_bytes.fetch_sub(request_.bytes(), std::memory_order_relaxed);
   }
 
-  Answer Attempt(Now now, Turn turn, Duration patience) override;
+  std::optional<Answer> Attempt(const Chance& chance) override;
+  Answer Outcome() override;
+  std::optional<Decision> GiveUp(Now now, const Heard& heard, Duration age) override;
   void GiveBack(Now now) override { state_.GiveBack(attempted_, now); }
   void Done(const Decision& decision) override;
 
  private:
+  Answer AnswerNow() const;
+
   State& state_;
   const OwnedRequest request_;
   const std::int64_t cost_;
   const bool asks_once_;  // It has no patience: only the store is waited for.
   const WaitDone done_;
   Attempted attempted_;
+  std::shared_ptr<const SharedAttempt::Heard> heard_;  // By the attempt under way.
 };
 
-Waiter::Answer Engine::State::PatientCall::Attempt(Now now, Turn turn, Duration patience) {
+std::optional<Waiter::Answer> Engine::State::PatientCall::Attempt(const Chance& chance) {
   // One without patience would not stand behind others elsewhere either.
-  const bool its_turn = turn == Turn::kNow || asks_once_;
-  const Arrival arrival = its_turn ? Arrival::kItsTurn : Arrival::kBehindOthers;
-  state_.Attempt({.request = request_.view(),
-                  .cost = cost_,
-                  .now = now,
-                  .rest = patience,
-                  .arrival = arrival,
-                  .asks_once = asks_once_},
-                 attempted_);
+  const bool its_turn = chance.turn == Turn::kNow || asks_once_;
+  const Patience patience{.request = request_.view(),
+                          .cost = cost_,
+                          .now = chance.now,
+                          .rest = chance.patience,
+                          .arrival = its_turn ? Arrival::kItsTurn : Arrival::kBehindOthers,
+                          .asks_once = asks_once_};
+  if (!state_.is_shared()) {
+    state_.Attempt(patience, attempted_);
+    return AnswerNow();
+  }
+  auto attempt = std::make_unique<SharedAttempt>(state_, patience, chance.id);
+  heard_ = attempt->heard();
+  if (attempt->course() != Call::Course::kCharges) return Outcome();
+  state_.blocking->Start(std::move(attempt));
+  return std::nullopt;
+}
+
+Waiter::Answer Engine::State::PatientCall::Outcome() {
+  attempted_ = heard_->attempted;
+  Answer answer = AnswerNow();
+  answer.heard = std::move(heard_);
+  return answer;
+}
+
+Waiter::Answer Engine::State::PatientCall::AnswerNow() const {
+  Decision decision = attempted_.answer.decision;
   if (asks_once_) {
-    Decision decision = attempted_.answer.decision;
     decision.delay = Duration(0);  // That is told, not waited for.
     return {.decision = decision};
   }
-  return {
-      .decision = attempted_.answer.decision, .again = attempted_.again, .keys = attempted_.keys};
+  return {.decision = decision,
+          .again = attempted_.again,
+          .keys = attempted_.keys,
+          .not_before = attempted_.not_before};
+}
+
+std::optional<Decision> Engine::State::PatientCall::GiveUp(Now now, const Heard& heard,
+                                                           Duration age) {
+  if (asks_once_) return std::nullopt;
+  const Patience patience{.request = request_.view(),
+                          .cost = cost_,
+                          .now = now,
+                          .rest = Duration(0),
+                          .arrival = Arrival::kBehindOthers};
+  auto attempt = std::make_unique<SharedAttempt>(state_, patience, WaitId{0});
+  // All who wait for an engine hear the same kind.
+  const bool counts = attempt->course() == Call::Course::kCharges &&
+                      attempt->Suppose(static_cast<const SharedAttempt::Heard&>(heard), age);
+  attempted_ = attempt->heard()->attempted;
+  if (counts) state_.blocking->Start(std::move(attempt));
+  return attempted_.answer.decision;
 }
 
 void Engine::State::PatientCall::Done(const Decision& decision) {
@@ -156,22 +198,33 @@ void Engine::State::Decide(Call& call, const Patience& patience, bool behind,
   call.SetVerb(behind ? Verb::kPeek : Verb::kCheck);
   if (is_shared()) call.SetAskedAt(clock.Read().steady);
   Decide(group, patience.now);
-  if (is_shared() && group.error) call.Fail();
   call.TakeUpBans();
-  const bool has_room = group.decision.allowed;
-  const bool passes = has_room && !behind;
-  attempted.again = !passes && (has_room || call.MayPassLater());
-  // Requests are counted, not attempts.
-  const bool is_last = passes || !attempted.again || patience.rest == Duration(0);
+  const auto [has_room, is_last] = Weigh(call, patience.rest, behind, attempted);
   if (is_last && !has_room) CountDenials(call, patience.now);
   if (is_last) NoteOutcome(call, patience.now);
+  TakeIn(call, receipts, behind, patience.now, attempted);
+}
+
+Engine::State::Verdict Engine::State::Weigh(Call& call, Duration rest, bool behind,
+                                            Attempted& attempted) noexcept {
+  const bool has_room = call.group().decision.allowed;
+  const bool passes = has_room && !behind;
+  attempted.again = !passes && (has_room || call.MayPassLater());
+  // What other processes give back nobody hears of.
+  if (is_shared() && attempted.again) attempted.not_before = call.DeniedBesidesPlaces();
+  // Requests are counted, not attempts.
+  return {.has_room = has_room, .is_last = passes || !attempted.again || rest == Duration(0)};
+}
+
+void Engine::State::TakeIn(Call& call, std::span<const Receipt> receipts, bool behind, Now asked,
+                           Attempted& attempted) noexcept {
   attempted.each.resize(call.rules());
   call.Conclude(attempted.each, attempted.answer);
   if (!attempted.answer.decision.allowed) return;
   if (behind) return attempted.YieldToOthers();
   Duration& delay = attempted.answer.decision.delay;
   // Its time is counted from when the store said so; and it may be wanted no more by now.
-  if (delay > Duration(0) && is_shared()) delay += clock.Read().steady - patience.now.steady;
+  if (delay > Duration(0) && is_shared()) delay += clock.Read().steady - asked.steady;
   if (delay == Duration(0) && !is_shared()) return;
   call.ForEachTaken(receipts, [&](const Charge& charge, const Receipt& receipt) {
     attempted.bookings.push_back(
@@ -179,21 +232,29 @@ void Engine::State::Decide(Call& call, const Patience& patience, bool behind,
   });
 }
 
-void Engine::State::GiveBack(const Attempted& attempted, Now now) noexcept {
-  // Under the limits it was booked under: what another limit has taken over since is no longer the
+Charge Engine::State::Attempted::Booking::ToGiveBack() const noexcept {
+  // Under the limit it was booked under: what another limit has taken over since is no longer the
   // last booking.
+  return {.rule = rule,
+          .key = key,
+          .hash = hash,
+          .limit = &limit,
+          .cost = 0,
+          .verb = Verb::kUnbook,
+          .reserved = receipt.charged,
+          .receipt = receipt.at};
+}
+
+void Engine::State::GiveBack(Attempted& attempted, Now now) noexcept {
+  if (is_shared()) {
+    return blocking->Start(std::make_unique<SharedGiveBack>(versions.Share(), waiting.reports(),
+                                                            std::move(attempted), now));
+  }
   InlineVector<Charge, kMaxGroupCharges> charges;
   std::array<Decision, kMaxGroupCharges> decisions;
   KeyHashes keys;
   for (const Attempted::Booking& booking : attempted.bookings) {
-    charges.emplace_back(Charge{.rule = booking.rule,
-                                .key = booking.key,
-                                .hash = booking.hash,
-                                .limit = &booking.limit,
-                                .cost = 0,
-                                .verb = Verb::kUnbook,
-                                .reserved = booking.receipt.charged,
-                                .receipt = booking.receipt.at});
+    charges.emplace_back(booking.ToGiveBack());
     keys.emplace_back(booking.hash);
   }
   Group group{.charges = charges.span(), .decisions = std::span(decisions).first(charges.size())};

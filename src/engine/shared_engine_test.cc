@@ -270,7 +270,10 @@ TEST_F(SharedEngineTest, ServesThoseWhoWaitForOneKeyInTheirOrder) {
     return order.size();
   };
   while (served() < 4) {
-    while (clock_.Waiting() == 0 && served() < 4) std::this_thread::yield();
+    // What was asked for before is answered when this is: nobody's patience runs out meanwhile.
+    Waited witness;
+    engine.CheckThen({.user = "witness"}, {}, Duration(0), witness.Done());
+    witness.future.get();
     clock_.Advance(seconds(20));
   }
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3}));

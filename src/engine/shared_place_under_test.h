@@ -2,6 +2,7 @@
 // answers come when the test says so, and which fails when it is told to.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <functional>
@@ -49,6 +50,22 @@ struct SharedWorld {
   std::atomic<int> turns{0};  // In which something was asked.
   std::mutex mutex;
   std::vector<Seen> seen;  // Under the mutex.
+
+  // Whoever asks about this key, or "*" for all, gets no answer until another is set.
+  void Hold(std::string key) {
+    const std::scoped_lock lock(mutex);
+    held_key = std::move(key);
+  }
+  bool Holds(const Group& group) {
+    const bool is_ban = !group.charges.empty() && group.charges[0].aspect != Aspect::kRule;
+    if (holds_bans && is_ban) return true;
+    const std::scoped_lock lock(mutex);
+    if (held_key.empty()) return false;
+    if (held_key == "*") return true;
+    return std::ranges::any_of(group.charges,
+                               [this](const Charge& charge) { return charge.key == held_key; });
+  }
+  std::string held_key;  // Under the mutex.
 };
 
 // Answers in a later turn.
@@ -65,13 +82,10 @@ class LaterStore final : public Store {
   }
   void Submit(std::span<Group> groups, Now now, Completion& completion) noexcept override {
     for (Group& group : groups) Note(group);
-    const bool first = waiting_.empty();
     for (Group& group : groups) waiting_.push_back({&group, now, &completion});
-    if (!first) return;
+    if (std::exchange(posted_, true)) return;
     world_.turns.fetch_add(1);
-    loop_.Post([this, alive = alive_] {
-      if (*alive) Answer();
-    });
+    AnswerLater();
   }
 
  private:
@@ -88,15 +102,18 @@ class LaterStore final : public Store {
                              charge.on_failure, charge.limit->emission_interval(), charge.verb});
     }
   }
+  void AnswerLater() {
+    loop_.Post([this, alive = alive_] {
+      if (*alive) Answer();
+    });
+  }
   void Answer() {
+    posted_ = false;
     if (world_.silent) return;
     while (world_.held) std::this_thread::yield();
-    std::deque<Asked> answered = std::exchange(held_, {});
-    for (const Asked& asked : std::exchange(waiting_, {})) answered.push_back(asked);
-    for (const Asked& asked : answered) {
-      const auto& charges = asked.group->charges;
-      if (world_.holds_bans && !charges.empty() && charges[0].aspect != Aspect::kRule) {
-        held_.push_back(asked);
+    for (const Asked& asked : std::exchange(waiting_, {})) {
+      if (world_.Holds(*asked.group)) {
+        waiting_.push_back(asked);
         continue;
       }
       if (world_.fails) {
@@ -108,12 +125,16 @@ class LaterStore final : public Store {
       }
       asked.completion->OnDecided(*asked.group);
     }
+    if (waiting_.empty() || posted_) return;
+    posted_ = true;
+    std::this_thread::yield();
+    AnswerLater();
   }
 
   SharedWorld& world_;
   Loop& loop_;
   std::deque<Asked> waiting_;
-  std::deque<Asked> held_;
+  bool posted_ = false;
   std::shared_ptr<bool> alive_;
 };
 

@@ -20,7 +20,10 @@ class Limiter::State::PatientRequest final : public Waiter {
   }
 
   Answer Ask(Verb verb, Now now, Duration patience);
-  Answer Attempt(Now now, Turn turn, Duration patience) override;
+  Answer AskInTurn(Now now, Turn turn, Duration patience);
+  std::optional<Answer> Attempt(const Chance& chance) override {
+    return AskInTurn(chance.now, chance.turn, chance.patience);
+  }
   void GiveBack(Now now) override;
   void Done(const Decision& decision) override { done_(decision); }
 
@@ -63,7 +66,7 @@ Waiter::Answer Limiter::State::PatientRequest::Ask(Verb verb, Now now, Duration 
   return answer;
 }
 
-Waiter::Answer Limiter::State::PatientRequest::Attempt(Now now, Turn turn, Duration patience) {
+Waiter::Answer Limiter::State::PatientRequest::AskInTurn(Now now, Turn turn, Duration patience) {
   if (turn == Turn::kNow) return Ask(Verb::kCheck, now, patience);
   Answer answer = Ask(Verb::kPeek, now, patience);
   Decision& decision = answer.decision;
@@ -118,8 +121,8 @@ WaitId Limiter::State::Begin(const Question& question, Now now, Duration patienc
   }
 
   const bool others_ahead = in_line && waiting.HasLine(keys.span());
-  auto [decision, again, line] =
-      request->Attempt(now, others_ahead ? Waiter::Turn::kNotYet : Waiter::Turn::kNow, patience);
+  auto [decision, again, line, not_before, heard] =
+      request->AskInTurn(now, others_ahead ? Waiter::Turn::kNotYet : Waiter::Turn::kNow, patience);
   const Duration delay = std::exchange(decision.delay, Duration(0));
   const bool held = decision.allowed && delay > Duration(0);
   if (!held && (!in_line || !again || patience == Duration(0))) {

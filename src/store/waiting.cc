@@ -11,9 +11,40 @@ namespace {
 
 constexpr SteadyTime kFarFuture = SteadyTime::max();
 
+// How often to ask for what may come back at any time; and how many questions a second that may
+// make, however many lines there are.
+constexpr Duration kLongestPause = std::chrono::milliseconds(100);
+constexpr Duration kPausePerLine = std::chrono::microseconds(100);
+
 }  // namespace
 
+bool AttemptReports::Over(WaitId id) {
+  const std::scoped_lock lock(mutex_);
+  if (waiting_ == nullptr) return false;
+  waiting_->Report(id);
+  return true;
+}
+
+void AttemptReports::Nudge(std::span<const std::uint64_t> keys) {
+  const std::scoped_lock lock(mutex_);
+  if (waiting_ != nullptr) waiting_->Nudge(keys);
+}
+
+Waiting::Waiting(Clock& clock, std::size_t capacity, Attempts attempts, std::size_t most_attempts)
+    : clock_(clock),
+      capacity_(capacity),
+      attempts_(attempts),
+      most_attempts_(most_attempts),
+      reports_(std::make_shared<AttemptReports>()),
+      dice_(static_cast<std::uint64_t>(clock.Read().wall.time_since_epoch().count())) {
+  reports_->waiting_ = this;
+}
+
 Waiting::~Waiting() {
+  {
+    const std::scoped_lock lock(reports_->mutex_);
+    reports_->waiting_ = nullptr;
+  }
   {
     const std::scoped_lock lock(mutex_);
     stopping_ = true;
@@ -21,16 +52,24 @@ Waiting::~Waiting() {
   wake_.notify_all();
   if (thread_.joinable()) thread_.join();
   // In the order in which they came. A callback that begins another wait is refused.
-  std::map<std::uint64_t, std::unique_ptr<Waiter>> left;
+  std::map<std::uint64_t, Entry> left;
+  std::set<std::uint64_t> over;
   {
     const std::scoped_lock lock(mutex_);
-    for (auto& [id, entry] : waiters_) left.emplace(id, std::move(entry.waiter));
+    for (auto& [id, entry] : waiters_) left.emplace(id, std::move(entry));
+    over.insert(over_.begin(), over_.end());
     waiters_.clear();
     lines_.clear();
     lines_of_.clear();
     schedule_.clear();
   }
-  for (auto& [id, waiter] : left) waiter->Done({.allowed = false, .reason = Reason::kOverload});
+  const Now now = clock_.Read();
+  for (auto& [id, entry] : left) {
+    // Nobody has looked at this outcome, and nobody will.
+    if (over.contains(id) && entry.waiter->Outcome().decision.allowed) entry.waiter->GiveBack(now);
+    if (entry.cancelled) continue;
+    entry.waiter->Done({.allowed = false, .reason = Reason::kOverload});
+  }
 }
 
 std::uint64_t Waiting::NumberOf(std::span<const std::uint64_t> keys) noexcept {
@@ -114,9 +153,12 @@ void Waiting::Schedule(std::uint64_t id, Entry& entry, SteadyTime due) {
 
 void Waiting::ScheduleFirst(const Line& line, SteadyTime due) {
   const std::uint64_t first = line.ids.front();
-  if (first == attempting_) nudged_ = true;
   Entry& entry = waiters_.at(first);
-  if (entry.due > due) Schedule(first, entry, due);
+  if (entry.attempting) {
+    entry.nudged = true;
+  } else if (entry.due > due) {
+    Schedule(first, entry, due);
+  }
 }
 
 void Waiting::LeaveLine(Entry& entry, SteadyTime now) {
@@ -135,6 +177,7 @@ void Waiting::LeaveLine(Entry& entry, SteadyTime now) {
 std::unique_ptr<Waiter> Waiting::Remove(std::uint64_t id, SteadyTime now) {
   auto node = waiters_.extract(id);
   schedule_.erase({node.mapped().due, id});
+  stand_by_.erase(id);
   LeaveLine(node.mapped(), now);
   return std::move(node.mapped().waiter);
 }
@@ -143,27 +186,28 @@ bool Waiting::Cancel(WaitId wait_id) {
   const auto id = static_cast<std::uint64_t>(wait_id);
   const Now now = clock_.Read();
   std::unique_lock lock(mutex_);
-  if (attempts_ == Attempts::kTakeAWhile && attempting_ == id && id != 0) {
-    return !std::exchange(cancelled_, true);
+  auto found = waiters_.find(id);
+  if (attempts_ == Attempts::kAtOnce) {
+    attempt_over_.wait(lock, [&] {
+      found = waiters_.find(id);
+      return found == waiters_.end() || !found->second.attempting;
+    });
   }
-  attempt_over_.wait(lock, [&] { return attempting_ != id || id == 0; });
-  const auto found = waiters_.find(id);
-  if (found == waiters_.end()) return false;
-  const bool has_place = found->second.answer.has_value();
-  std::unique_ptr<Waiter> waiter = Remove(id, now.steady);
-  if (has_place && attempts_ == Attempts::kTakeAWhile) leaving_.push_back(std::move(waiter));
+  if (found == waiters_.end() || found->second.cancelled) return false;
+  Entry& entry = found->second;
+  const bool has_place = entry.answer.has_value();
+  std::unique_ptr<Waiter> waiter;
+  if (entry.attempting) {
+    // It goes when that is over; those behind do not wait for it.
+    entry.cancelled = true;
+    LeaveLine(entry, now.steady);
+  } else {
+    waiter = Remove(id, now.steady);
+  }
   lock.unlock();
   wake_.notify_all();
-  if (has_place && waiter != nullptr) waiter->GiveBack(now);
+  if (has_place) waiter->GiveBack(now);
   return true;
-}
-
-void Waiting::GiveBackOne(std::unique_lock<std::mutex>& lock, Now now) {
-  const std::unique_ptr<Waiter> waiter = std::move(leaving_.back());
-  leaving_.pop_back();
-  lock.unlock();
-  waiter->GiveBack(now);
-  lock.lock();
 }
 
 void Waiting::Nudge(std::span<const std::uint64_t> keys) {
@@ -190,79 +234,171 @@ void Waiting::NudgeAll() {
   wake_.notify_all();
 }
 
+void Waiting::Report(WaitId id) {
+  {
+    const std::scoped_lock lock(mutex_);
+    over_.push_back(static_cast<std::uint64_t>(id));
+  }
+  wake_.notify_all();
+}
+
 void Waiting::Run() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     const Now now = clock_.Read();
-    if (!leaving_.empty()) {
-      GiveBackOne(lock, now);
-    } else if (schedule_.empty()) {
-      clock_.WaitUntil(lock, wake_, kFarFuture);
-    } else if (schedule_.begin()->first > now.steady) {
-      clock_.WaitUntil(lock, wake_, schedule_.begin()->first);
-    } else {
+    const SteadyTime next = schedule_.empty() ? kFarFuture : schedule_.begin()->first;
+    // Those who wait for room come last: whoever's answer is known is told first.
+    if (!over_.empty()) {
+      TakeOutcome(lock, now);
+    } else if (next <= now.steady) {
       Serve(lock, schedule_.begin()->second, now);
+    } else if (!stand_by_.empty() && under_way_ < most_attempts_) {
+      const std::uint64_t id = *stand_by_.begin();
+      stand_by_.erase(stand_by_.begin());
+      Serve(lock, id, now);
+    } else {
+      clock_.WaitUntil(lock, wake_, next);
     }
   }
 }
 
-void Waiting::Serve(std::unique_lock<std::mutex>& lock, std::uint64_t id, Now now) {
-  Entry& entry = waiters_.at(id);
-  std::optional<Decision> answer = entry.answer;
-  if (!answer) answer = Attempt(lock, id, entry, now);
-  if (!answer) return;
-  const std::unique_ptr<Waiter> waiter = Remove(id, now.steady);
+// By value: it may be kept in what is taken out here.
+void Waiting::Tell(Lock& lock, std::uint64_t id, Decision decision, Now now) {
+  std::unique_ptr<Waiter> waiter = Remove(id, now.steady);
   lock.unlock();
-  waiter->Done(*answer);
+  waiter->Done(decision);
+  waiter.reset();
   lock.lock();
 }
 
-std::optional<Decision> Waiting::Attempt(std::unique_lock<std::mutex>& lock, std::uint64_t id,
-                                         Entry& entry, Now now) {
+void Waiting::Serve(Lock& lock, std::uint64_t id, Now now) {
+  Entry& entry = waiters_.at(id);
+  if (entry.answer) return Tell(lock, id, *entry.answer, now);
   const bool first = entry.line->second.ids.front() == id;
   const Duration patience = std::max(entry.deadline - now.steady, Duration(0));
   if (!first && patience > Duration(0)) {
     // Somebody who came earlier has joined the line since.
-    Schedule(id, entry, entry.deadline);
-    return std::nullopt;
+    return Schedule(id, entry, entry.deadline);
   }
-  attempting_ = id;
-  nudged_ = false;
-  cancelled_ = false;
-  lock.unlock();
-  const auto [decision, again, keys] =
-      entry.waiter->Attempt(now, first ? Waiter::Turn::kNow : Waiter::Turn::kNotYet, patience);
-  lock.lock();
-  attempting_ = 0;
-  attempt_over_.notify_all();
-  if (cancelled_) {
-    std::unique_ptr<Waiter> waiter = Remove(id, now.steady);
-    if (decision.allowed) leaving_.push_back(std::move(waiter));
-    return std::nullopt;
+  if (attempts_ == Attempts::kTakeAWhile) {
+    const bool none_left = under_way_ >= most_attempts_;
+    // There is nothing for one who stands behind others, whatever the answer.
+    const bool need_not_ask = patience == Duration(0) && (!first || none_left);
+    if (need_not_ask && GiveUp(lock, id, entry, now)) return;
+    if (none_left) return StandBy(id, entry, now.steady);
   }
+  Attempt(lock, id, entry,
+          {.now = now,
+           .turn = first ? Waiter::Turn::kNow : Waiter::Turn::kNotYet,
+           .patience = patience,
+           .id = WaitId{id}});
+}
 
+void Waiting::StandBy(std::uint64_t id, Entry& entry, SteadyTime now) {
+  stand_by_.insert(id);
+  Schedule(id, entry, entry.deadline);
+  if (entry.deadline <= now) schedule_.erase({entry.due, id});
+}
+
+void Waiting::Attempt(Lock& lock, std::uint64_t id, Entry& entry, const Waiter::Chance& chance) {
+  schedule_.erase({entry.due, id});
+  stand_by_.erase(id);
+  entry.attempting = true;
+  entry.nudged = false;
+  entry.chance = chance;
+  ++under_way_;
+  lock.unlock();
+  const std::optional<Waiter::Answer> answer = entry.waiter->Attempt(chance);
+  lock.lock();
+  if (answer) TakeIn(lock, id, entry, chance.now, *answer);
+}
+
+void Waiting::TakeOutcome(Lock& lock, Now now) {
+  const std::uint64_t id = over_.front();
+  over_.pop_front();
+  Entry& entry = waiters_.at(id);
+  lock.unlock();
+  const Waiter::Answer answer = entry.waiter->Outcome();
+  lock.lock();
+  TakeIn(lock, id, entry, now, answer);
+}
+
+void Waiting::TakeIn(Lock& lock, std::uint64_t id, Entry& entry, Now now,
+                     const Waiter::Answer& answer) {
+  --under_way_;
+  entry.attempting = false;
+  if (attempts_ == Attempts::kAtOnce) attempt_over_.notify_all();
+  const Decision& decision = answer.decision;
+  if (entry.cancelled) {
+    std::unique_ptr<Waiter> waiter = Remove(id, now.steady);
+    lock.unlock();
+    if (decision.allowed) waiter->GiveBack(now);
+    waiter.reset();
+    lock.lock();
+    return;
+  }
+  if (answer.heard != nullptr) {
+    entry.line->second.heard = answer.heard;
+    entry.line->second.heard_at = now.steady;
+  }
   if (decision.allowed && decision.delay > Duration(0)) {
     LeaveLine(entry, now.steady);
-    Decision answer = decision;
-    answer.delay = Duration(0);
-    entry.answer = answer;
-    Schedule(id, entry, now.steady + decision.delay);
-    return std::nullopt;
+    entry.answer = decision;
+    entry.answer->delay = Duration(0);
+    return Schedule(id, entry, entry.chance.now.steady + decision.delay);
   }
-  if (first && again && patience > Duration(0)) {
-    const Duration pause = std::max(decision.retry_after, Duration(1));
-    SteadyTime due = pause > patience ? entry.deadline : now.steady + pause;
-    // What was given back during the attempt may have come too late for it.
-    if (nudged_) due = now.steady;
-    if (!keys.empty() && NumberOf(keys) != entry.line->first) {
-      LeaveLine(entry, now.steady);
-      // Tries once more there: nobody could tell it what these keys got back meanwhile.
-      due = JoinLine(id, entry, keys) ? now.steady : entry.deadline;
-    }
-    Schedule(id, entry, due);
-    return std::nullopt;
+  const bool goes_on = answer.again && entry.chance.turn == Waiter::Turn::kNow &&
+                       entry.chance.patience > Duration(0);
+  if (goes_on) return TryLater(lock, id, entry, now, answer);
+  Tell(lock, id, decision, now);
+}
+
+void Waiting::TryLater(Lock& lock, std::uint64_t id, Entry& entry, Now now,
+                       const Waiter::Answer& answer) {
+  if (!answer.keys.empty() && NumberOf(answer.keys) != entry.line->first) {
+    LeaveLine(entry, now.steady);
+    // Tries once more there: nobody could tell it what these keys got back meanwhile.
+    return Schedule(id, entry, JoinLine(id, entry, answer.keys) ? now.steady : entry.deadline);
   }
-  return decision;
+  // What was given back during the attempt may have come too late for it.
+  if (entry.nudged) return Schedule(id, entry, now.steady);
+  const bool too_late = entry.deadline <= now.steady && answer.heard != nullptr;
+  if (too_late && GiveUp(lock, id, entry, now)) return;
+  const Duration pause = PauseAfter(answer);
+  const Duration patience = std::max(entry.deadline - now.steady, Duration(0));
+  Schedule(id, entry, pause > patience ? entry.deadline : now.steady + pause);
+}
+
+Duration Waiting::PauseAfter(const Waiter::Answer& answer) noexcept {
+  const Duration pause = std::max(answer.decision.retry_after, Duration(1));
+  if (!answer.not_before) return pause;
+  const Duration longest =
+      std::max(kLongestPause, kPausePerLine * static_cast<std::int64_t>(lines_.size()));
+  const Duration spread(
+      static_cast<std::int64_t>(Mix(dice_++) % static_cast<std::uint64_t>(longest.count() / 4)));
+  return std::min(pause, std::max(*answer.not_before, longest - spread));
+}
+
+bool Waiting::GiveUp(Lock& lock, std::uint64_t id, Entry& entry, Now now) {
+  const Line& line = entry.line->second;
+  const std::shared_ptr<const Waiter::Heard> heard = line.heard;
+  if (heard == nullptr) return false;
+  const Duration age = now.steady - line.heard_at;
+  entry.attempting = true;
+  lock.unlock();
+  const std::optional<Decision> decision = entry.waiter->GiveUp(now, *heard, age);
+  lock.lock();
+  entry.attempting = false;
+  if (entry.cancelled) {
+    std::unique_ptr<Waiter> waiter = Remove(id, now.steady);
+    lock.unlock();
+    waiter.reset();
+    lock.lock();
+    return true;
+  }
+  if (!decision) return false;
+  Tell(lock, id, *decision, now);
+  return true;
 }
 
 }  // namespace weir

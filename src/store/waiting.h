@@ -4,11 +4,13 @@
 // A wait that has its place already (a bucket books ahead) is only held back until its time has
 // come. Any other tries again when its retry-after is over or something was given back to one of
 // its keys, and only the first in the line of its keys does, so that whoever came first is served
-// first.
+// first. Where an attempt takes a while it is only begun here, and many are under way at a time: no
+// waiter is told late because the question of another hangs.
 #pragma once
 
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -38,33 +40,78 @@ class Waiter {
   // A wait that is not the first in its line takes nothing and is not let through.
   enum class Turn : bool { kNotYet, kNow };
 
+  // One attempt: ready to go ahead up to `patience` later. One that is let through with a delay has
+  // its place, and is held back for so long.
+  struct Chance {
+    Now now{};
+    Turn turn = Turn::kNow;
+    Duration patience{0};
+    WaitId id{};
+  };
+
+  // What an attempt heard, for others in the same line. All who wait in one place know the same
+  // kind.
+  struct Heard {
+    virtual ~Heard() = default;
+  };
+
   struct Answer {
     Decision decision{};
     bool again = false;  // Denied, but time or others may change that.
     // Whose line it belongs to, if that may have changed; as given to StandInLine. There it goes on
     // in the order in which all of them came. Read before the next call.
     std::span<const std::uint64_t> keys{};
+    // If what is missing may come back before the retry-after is over, and nobody here would hear
+    // of it: then it is asked for now and then, but not before so long.
+    std::optional<Duration> not_before{};
+    std::shared_ptr<const Heard> heard{};
   };
 
   virtual ~Waiter() = default;
 
-  // Asks, ready to go ahead up to `patience` later: one that is let through with a delay has its
-  // place, and is held back for so long.
-  virtual Answer Attempt(Now now, Turn turn, Duration patience) = 0;
-  // Gives back what the attempt took that was let through.
+  // Asks. One that takes a while returns none: AttemptReports::Over tells when Outcome is there.
+  virtual std::optional<Answer> Attempt(const Chance& chance) = 0;
+  virtual Answer Outcome() { return {}; }
+  // What to be told when its time is over, by what was heard so long ago and without asking
+  // anybody; it is told that. None if it insists on asking.
+  virtual std::optional<Decision> GiveUp(Now /*now*/, const Heard& /*heard*/, Duration /*age*/) {
+    return std::nullopt;
+  }
+  // Gives back what the attempt took that was let through. Where that takes a while it is only
+  // begun.
   virtual void GiveBack(Now now) = 0;
   virtual void Done(const Decision& decision) = 0;
 };
 
-// Thread-safe. Those still waiting when it ends are told `overload`.
+class Waiting;
+
+// Whom those tell who are asked elsewhere and take a while. Thread-safe; stays good when waiting
+// has ended.
+class AttemptReports {
+ public:
+  // The attempt has an outcome. False if nobody wants it any more: what it took must go back.
+  bool Over(WaitId id);
+  // As Waiting::Nudge.
+  void Nudge(std::span<const std::uint64_t> keys);
+
+ private:
+  friend class Waiting;
+
+  std::mutex mutex_;
+  Waiting* waiting_ = nullptr;  // Under the mutex. None once it has ended.
+};
+
+// Thread-safe. Those still waiting when it ends are told `overload`, whatever is under way.
 class Waiting {
  public:
-  // What it takes to ask, or to give back. If it takes a while it is left to the thread that serves
-  // waits, and nobody else ever waits for it.
+  // What it takes to ask, or to give back. If it takes a while nobody ever waits for it.
   enum class Attempts : bool { kAtOnce, kTakeAWhile };
+  // How many of those that take a while may be under way, because each takes some room. The others
+  // stand by.
+  static constexpr std::size_t kMostAttempts = 512;
 
-  Waiting(Clock& clock, std::size_t capacity, Attempts attempts = Attempts::kAtOnce)
-      : clock_(clock), capacity_(capacity), attempts_(attempts) {}
+  Waiting(Clock& clock, std::size_t capacity, Attempts attempts = Attempts::kAtOnce,
+          std::size_t most_attempts = kMostAttempts);
   Waiting(const Waiting&) = delete;
   Waiting& operator=(const Waiting&) = delete;
   ~Waiting();
@@ -96,11 +143,16 @@ class Waiting {
   void NudgeAll();
 
   std::size_t size() const;
+  const std::shared_ptr<AttemptReports>& reports() const noexcept { return reports_; }
 
  private:
+  friend class AttemptReports;
+
   struct Line {
     std::vector<std::uint64_t> keys;
-    std::list<std::uint64_t> ids;  // In the order in which they came.
+    std::list<std::uint64_t> ids;                // In the order in which they came.
+    std::shared_ptr<const Waiter::Heard> heard;  // The last of them, if any,
+    SteadyTime heard_at;                         // and when.
   };
   using Lines = std::unordered_map<std::uint64_t, Line>;
   struct Entry {
@@ -110,18 +162,32 @@ class Waiting {
     Lines::value_type* line = nullptr;  // None for one that has its place.
     std::list<std::uint64_t>::iterator place{};
     std::optional<Decision> answer{};  // What it will be told at `due`.
+
+    // Attempts are made without the lock, so that the others get in between them. While it is at
+    // it, it is not to be taken out, and has no place in the schedule.
+    bool attempting = false;
+    bool nudged = false;      // Whether it should try again as soon as it is done.
+    bool cancelled = false;   // Whether it is wanted no more.
+    Waiter::Chance chance{};  // The last one.
   };
+  using Lock = std::unique_lock<std::mutex>;
 
   static std::uint64_t NumberOf(std::span<const std::uint64_t> keys) noexcept;
-  void GiveBackOne(std::unique_lock<std::mutex>& lock, Now now);
   WaitId Add(Entry entry, std::span<const std::uint64_t> keys);
   // Takes its place among those who came before and after. True if it is the first.
   bool JoinLine(std::uint64_t id, Entry& entry, std::span<const std::uint64_t> keys);
   void Run();
-  void Serve(std::unique_lock<std::mutex>& lock, std::uint64_t id, Now now);
-  // What the waiter is to be told; none if it goes on waiting.
-  std::optional<Decision> Attempt(std::unique_lock<std::mutex>& lock, std::uint64_t id,
-                                  Entry& entry, Now now);
+  void Serve(Lock& lock, std::uint64_t id, Now now);
+  void Attempt(Lock& lock, std::uint64_t id, Entry& entry, const Waiter::Chance& chance);
+  void Report(WaitId id);
+  void TakeOutcome(Lock& lock, Now now);
+  void TakeIn(Lock& lock, std::uint64_t id, Entry& entry, Now now, const Waiter::Answer& answer);
+  void TryLater(Lock& lock, std::uint64_t id, Entry& entry, Now now, const Waiter::Answer& answer);
+  // True if it was told.
+  bool GiveUp(Lock& lock, std::uint64_t id, Entry& entry, Now now);
+  void StandBy(std::uint64_t id, Entry& entry, SteadyTime now);
+  void Tell(Lock& lock, std::uint64_t id, Decision decision, Now now);
+  Duration PauseAfter(const Waiter::Answer& answer) noexcept;
   void Schedule(std::uint64_t id, Entry& entry, SteadyTime due);
   void ScheduleFirst(const Line& line, SteadyTime due);
   // Lets the next in line try.
@@ -131,6 +197,8 @@ class Waiting {
   Clock& clock_;
   std::size_t capacity_;
   const Attempts attempts_;
+  const std::size_t most_attempts_;
+  const std::shared_ptr<AttemptReports> reports_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::uint64_t last_id_ = 0;
@@ -140,12 +208,11 @@ class Waiting {
   std::set<std::pair<std::uint64_t, std::uint64_t>> lines_of_;  // By key.
   bool stopping_ = false;
 
-  // Attempts are made without the lock, so that the others get in between them.
-  std::uint64_t attempting_ = 0;  // Who is at it; not to be taken out meanwhile.
-  bool nudged_ = false;           // Whether it should try again as soon as it is done.
-  bool cancelled_ = false;        // Whether it is wanted no more.
-  std::vector<std::unique_ptr<Waiter>> leaving_;  // Cancelled, with a place to give back.
   std::condition_variable attempt_over_;
+  std::deque<std::uint64_t> over_;    // Whose outcome is there.
+  std::size_t under_way_ = 0;         // Attempts that take a while.
+  std::set<std::uint64_t> stand_by_;  // Who would try if fewer were under way.
+  std::uint64_t dice_;                // So that not all processes ask at the same time.
 
   std::thread thread_;  // Started by the first wait.
 };

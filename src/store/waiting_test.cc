@@ -32,8 +32,8 @@ struct Script {
 class ScriptedWaiter final : public Waiter {
  public:
   explicit ScriptedWaiter(Script script) : script_(std::move(script)) {}
-  Answer Attempt(Now now, Turn turn, Duration patience) override {
-    return script_.attempt(now, turn, patience);
+  std::optional<Answer> Attempt(const Chance& chance) override {
+    return script_.attempt(chance.now, chance.turn, chance.patience);
   }
   void GiveBack(Now now) override { script_.give_back(now); }
   void Done(const Decision& decision) override { script_.done(decision); }
