@@ -57,13 +57,14 @@ struct SharedWorld {
     held_key = std::move(key);
   }
   bool Holds(const Group& group) {
-    const bool is_ban = !group.charges.empty() && group.charges[0].aspect != Aspect::kRule;
-    if (holds_bans && is_ban) return true;
     const std::scoped_lock lock(mutex);
     if (held_key.empty()) return false;
     if (held_key == "*") return true;
     return std::ranges::any_of(group.charges,
                                [this](const Charge& charge) { return charge.key == held_key; });
+  }
+  bool HoldsBan(const Group& group) const {
+    return holds_bans && !group.charges.empty() && group.charges[0].aspect != Aspect::kRule;
   }
   std::string held_key;  // Under the mutex.
 };
@@ -111,9 +112,12 @@ class LaterStore final : public Store {
     posted_ = false;
     if (world_.silent) return;
     while (world_.held) std::this_thread::yield();
-    for (const Asked& asked : std::exchange(waiting_, {})) {
-      if (world_.Holds(*asked.group)) {
-        waiting_.push_back(asked);
+    std::deque<Asked> asked_before = std::exchange(held_, {});
+    for (const Asked& asked : std::exchange(waiting_, {})) asked_before.push_back(asked);
+    for (const Asked& asked : asked_before) {
+      const bool holds_ban = world_.HoldsBan(*asked.group);
+      if (holds_ban || world_.Holds(*asked.group)) {
+        (holds_ban ? held_ : waiting_).push_back(asked);
         continue;
       }
       if (world_.fails) {
@@ -134,6 +138,7 @@ class LaterStore final : public Store {
   SharedWorld& world_;
   Loop& loop_;
   std::deque<Asked> waiting_;
+  std::deque<Asked> held_;  // Until something else is asked.
   bool posted_ = false;
   std::shared_ptr<bool> alive_;
 };

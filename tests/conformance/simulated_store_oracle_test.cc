@@ -28,6 +28,7 @@ std::optional<std::string> RunOnSimulator(const Trace& trace, Servers servers,
   SimulatedStore store(servers, trace.seed, trace.start.wall);
   // Another key for every trace, so that every server gets its share.
   StoreSubject subject(store, *limit, "user=" + std::to_string(trace.seed));
+  subject.HearTimeFirst();
   if (auto wrong = Replay(trace, subject)) return wrong;
   const std::string problem = store.Problem();
   return problem.empty() ? std::nullopt : std::optional(problem);

@@ -40,7 +40,21 @@ Decision StoreSubject::Settle(const Action& action, Now now) {
   return Submit(group, now);
 }
 
+// Of another rule for the same key, which the same server has.
+void StoreSubject::HearTime(Now now) {
+  const Limit bucket = *Limit::Make({.count = 1, .period = std::chrono::seconds(1)});
+  const Charge charge{.rule = "clock",
+                      .key = key_,
+                      .hash = store_.Hash(key_),
+                      .limit = &bucket,
+                      .verb = weir::Verb::kPeek};
+  std::array<Decision, 1> decisions;
+  Group group{.charges = {&charge, 1}, .decisions = decisions};
+  Submit(group, now);
+}
+
 Decision StoreSubject::Do(const Action& action, Now now) {
+  if (hears_time_first_) HearTime(now);
   if (action.verb == Verb::kSettle) return Settle(action, now);
   Charge charge{.rule = kRule,
                 .key = key_,

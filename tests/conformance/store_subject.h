@@ -23,6 +23,10 @@ class StoreSubject final : public Subject {
   // The store completes before Submit returns.
   StoreSubject(Store& store, const Limit& limit, std::string key, Shortcut shortcut = {});
 
+  // For a store that goes by a server's clock, which traces move by years from one step to the
+  // next: has it hear the time before each step, for it names the windows of a calendar beforehand.
+  void HearTimeFirst() noexcept { hears_time_first_ = limit_.calendar() != nullptr; }
+
   Decision Do(const Action& action, Now now) override;
 
   // Of the last step: why nothing was decided, or nothing.
@@ -36,6 +40,7 @@ class StoreSubject final : public Subject {
     Receipt receipt{};
   };
 
+  void HearTime(Now now);
   Decision Submit(Group& group, Now now);
   Decision Settle(const Action& action, Now now);
 
@@ -43,6 +48,7 @@ class StoreSubject final : public Subject {
   const Limit limit_;
   const std::string key_;
   const Shortcut shortcut_;
+  bool hears_time_first_ = false;
   std::map<int, Taken> taken_;
   std::optional<Error> error_;
   WallTime decided_at_{};

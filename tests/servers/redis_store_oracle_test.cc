@@ -40,6 +40,7 @@ std::optional<std::string> RunOnServers(TraceMaker& maker, StoreOnServers& store
   const auto limit = SharedLimit(trace.spec);
   if (!limit) return "refused: " + limit.error().message;
   StoreSubject subject(store, *limit, "user=" + std::to_string(trace.seed));
+  subject.HearTimeFirst();
   while (maker.HasNext()) {
     const TraceStep& next = maker.Next();
     store.clock().MoveTo(next.now.wall);
