@@ -305,7 +305,8 @@ void Waiting::Attempt(Lock& lock, std::uint64_t id, Entry& entry, const Waiter::
   stand_by_.erase(id);
   entry.attempting = true;
   entry.nudged = false;
-  entry.chance = chance;
+  entry.is_first = chance.turn == Waiter::Turn::kNow;
+  entry.due = chance.now.steady;
   ++under_way_;
   lock.unlock();
   const std::optional<Waiter::Answer> answer = entry.waiter->Attempt(chance);
@@ -338,17 +339,15 @@ void Waiting::TakeIn(Lock& lock, std::uint64_t id, Entry& entry, Now now,
     return;
   }
   if (answer.heard != nullptr) {
-    entry.line->second.heard = answer.heard;
-    entry.line->second.heard_at = now.steady;
+    entry.line->second.news = std::make_unique<Line::News>(answer.heard, now.steady);
   }
   if (decision.allowed && decision.delay > Duration(0)) {
     LeaveLine(entry, now.steady);
     entry.answer = decision;
     entry.answer->delay = Duration(0);
-    return Schedule(id, entry, entry.chance.now.steady + decision.delay);
+    return Schedule(id, entry, entry.due + decision.delay);
   }
-  const bool goes_on = answer.again && entry.chance.turn == Waiter::Turn::kNow &&
-                       entry.chance.patience > Duration(0);
+  const bool goes_on = answer.again && entry.is_first && entry.deadline > entry.due;
   if (goes_on) return TryLater(lock, id, entry, now, answer);
   Tell(lock, id, decision, now);
 }
@@ -380,13 +379,12 @@ Duration Waiting::PauseAfter(const Waiter::Answer& answer) noexcept {
 }
 
 bool Waiting::GiveUp(Lock& lock, std::uint64_t id, Entry& entry, Now now) {
-  const Line& line = entry.line->second;
-  const std::shared_ptr<const Waiter::Heard> heard = line.heard;
-  if (heard == nullptr) return false;
-  const Duration age = now.steady - line.heard_at;
+  if (entry.line->second.news == nullptr) return false;
+  const Line::News news = *entry.line->second.news;
   entry.attempting = true;
   lock.unlock();
-  const std::optional<Decision> decision = entry.waiter->GiveUp(now, *heard, age);
+  const std::optional<Decision> decision =
+      entry.waiter->GiveUp(now, *news.heard, now.steady - news.at);
   lock.lock();
   entry.attempting = false;
   if (entry.cancelled) {

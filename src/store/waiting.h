@@ -150,14 +150,17 @@ class Waiting {
 
   struct Line {
     std::vector<std::uint64_t> keys;
-    std::list<std::uint64_t> ids;                // In the order in which they came.
-    std::shared_ptr<const Waiter::Heard> heard;  // The last of them, if any,
-    SteadyTime heard_at;                         // and when.
+    std::list<std::uint64_t> ids;  // In the order in which they came.
+    struct News {
+      std::shared_ptr<const Waiter::Heard> heard;
+      SteadyTime at;
+    };
+    std::unique_ptr<const News> news{};  // What the last of them heard, if any did.
   };
   using Lines = std::unordered_map<std::uint64_t, Line>;
   struct Entry {
     std::unique_ptr<Waiter> waiter;
-    SteadyTime due;
+    SteadyTime due;  // During an attempt: when that began.
     SteadyTime deadline;
     Lines::value_type* line = nullptr;  // None for one that has its place.
     std::list<std::uint64_t>::iterator place{};
@@ -166,9 +169,9 @@ class Waiting {
     // Attempts are made without the lock, so that the others get in between them. While it is at
     // it, it is not to be taken out, and has no place in the schedule.
     bool attempting = false;
-    bool nudged = false;      // Whether it should try again as soon as it is done.
-    bool cancelled = false;   // Whether it is wanted no more.
-    Waiter::Chance chance{};  // The last one.
+    bool is_first = false;   // In its line, when it began.
+    bool nudged = false;     // Whether it should try again as soon as it is done.
+    bool cancelled = false;  // Whether it is wanted no more.
   };
   using Lock = std::unique_lock<std::mutex>;
 

@@ -26,7 +26,7 @@ class BrokenWire(FaultCase):
                                    lambda: self.proxy.set("pass"), **options)
 
     def test_row_06_slow(self):
-        for seconds in (0.04, 0.06, 0.5):
+        for seconds in (0.04, 0.06, 0.5) if LONG else (0.06,):
             with self.subTest(seconds):
                 run = self.spoil("delay", seconds)
                 self.assert_outage(6, f"replies {seconds * 1000:.0f} ms late", run)
@@ -95,7 +95,7 @@ class BrokenWire(FaultCase):
         self.assertEqual(self.remaining(self.service, "counted", "alone"), before - 1)
 
     def test_row_21_replies_that_are_no_replies(self):
-        for mode in ("truncate", "garbage", "wrong_type", "half_close"):
+        for mode in ("truncate", "garbage", "wrong_type", "half_close") if LONG else ("garbage",):
             with self.subTest(mode):
                 run = self.spoil(mode)
                 self.assert_outage(21, f"replies: {mode}", run)

@@ -16,7 +16,7 @@ import unittest
 import fault_case
 import judge
 import redis_servers
-from fault_case import BURST, FaultCase, HOT, RATE, daemon
+from fault_case import BURST, FaultCase, HOT, LONG, RATE, daemon
 
 LIBRARY = os.environ.get("WEIR_SHIFTED_CLOCK", "")
 HOUR, YEAR = 3600, 365 * 86_400
@@ -101,7 +101,7 @@ class Clocks(FaultCase):
         self.assert_healed(run)
 
     def test_row_31_the_clock_of_redis_jumps(self):
-        for seconds in (-HOUR, HOUR, -0.5, 0.5, YEAR):
+        for seconds in (-HOUR, HOUR, -0.5, 0.5, YEAR) if LONG else (-HOUR, YEAR):
             with self.subTest(seconds):
                 shift = Shift(self.folder)
                 server = self.enterContext(redis_servers.Server(environment=shift.environment))

@@ -169,8 +169,8 @@ class FaultCase(unittest.TestCase):
 
         redis_servers.wait_until(is_calm, "the degraded time is over", patience=5)
 
-    def break_and_heal(self, weir, breaks, heals, *, seconds=2.5, calm=1.0, after=2.5, **options):
-        """A second of peace, the fault, and how it gets over it."""
+    def break_and_heal(self, weir, breaks, heals, *, seconds=2.0, calm=0.7, after=2.2, **options):
+        """Peace, the fault, and how it gets over it."""
         with Watch(weir.pid) as watch, self.load(weir, **options) as running:
             began = time.monotonic()
             time.sleep(calm)
