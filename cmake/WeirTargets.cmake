@@ -52,12 +52,25 @@ function(weir_test name)
   endif()
 endfunction()
 
-# weir_tests_in(DIRECTORY PREFIX [DEPS target...] [OPTIONS option...])
+# What most tests read before they begin, compiled once for all that are compiled alike.
+function(weir_test_headers)
+  add_library(weir_test_headers OBJECT ${PROJECT_SOURCE_DIR}/cmake/test_headers.cc)
+  weir_compile_options(weir_test_headers)
+  target_compile_options(weir_test_headers PRIVATE ${ARGN})
+  target_link_libraries(weir_test_headers PRIVATE Threads::Threads rapidcheck GTest::gmock_main)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(weir_test_headers PRIVATE -fpch-preprocess) # for ccache
+  endif()
+  target_precompile_headers(weir_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h> <algorithm>
+                            <chrono> <functional> <map> <memory> <optional> <string> <vector>)
+endfunction()
+
+# weir_tests_in(DIRECTORY PREFIX [DEPS target...] [HEADERS target] [OPTIONS option...])
 #
 # Every *_test.cc of a directory (not of its subdirectories) as a test called PREFIX_stem. A first
 # line that contains `// threads` says that the test is worth running under ThreadSanitizer.
 function(weir_tests_in directory prefix)
-  cmake_parse_arguments(PARSE_ARGV 2 ARG "" "" "DEPS;OPTIONS")
+  cmake_parse_arguments(PARSE_ARGV 2 ARG "" "HEADERS" "DEPS;OPTIONS")
   file(GLOB tests CONFIGURE_DEPENDS ${directory}/*_test.cc)
   foreach(test IN LISTS tests)
     # The label is read at configure time, so an edited test must configure again.
@@ -70,6 +83,9 @@ function(weir_tests_in directory prefix)
     get_filename_component(stem ${test} NAME_WE)
     weir_test(${prefix}_${stem} SOURCES ${test} DEPS ${ARG_DEPS} LABELS ${labels})
     target_compile_options(${prefix}_${stem} PRIVATE ${ARG_OPTIONS})
+    if(ARG_HEADERS)
+      target_precompile_headers(${prefix}_${stem} REUSE_FROM ${ARG_HEADERS})
+    endif()
   endforeach()
 endfunction()
 
