@@ -171,7 +171,9 @@ void Call::Suppose(std::span<const RuleDecision> heard, Duration age) noexcept {
         heard, [&](const RuleDecision& rule) { return rule.decision.rule == charge.rule; });
     Decision& decision = decisions_[i];
     const bool is_ban = i >= met_.size();
-    const bool known = same != heard.end() && !is_ban;
+    // That somebody who wanted more was denied says nothing.
+    const bool known = same != heard.end() && !is_ban &&
+                       (same->decision.allowed || charge.cost >= same->decision.cost);
     const std::int64_t capacity = charge.limit->capacity();
     decision = known ? same->decision
                      : Decision{.allowed = true,

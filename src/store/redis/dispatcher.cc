@@ -13,8 +13,9 @@ constexpr std::size_t kMostSpare = 256;
 constexpr int kMostRedirections = 5;
 constexpr Duration kTryAgainAfter = std::chrono::milliseconds(5);
 // What is held back leaves after so long, whatever the server does. Groups that came so much later
-// than the first of a call share its deadline.
+// than the first of a call share its deadline, so it is little beside what a call may take.
 constexpr Duration kLongestHold = std::chrono::milliseconds(1);
+constexpr int kHoldsPerTimeout = 16;
 
 const Error& Closing() {
   static const Error kError{ErrorCode::kOverloaded, "the store is being closed"};
@@ -35,6 +36,7 @@ bool Settles(const Group& group) noexcept {
 Dispatcher::Dispatcher(Loop& loop, const Settings& settings)
     : loop_(loop),
       settings_(settings),
+      longest_hold_(std::min(kLongestHold, settings.timeout / kHoldsPerTimeout)),
       timer_(loop.MakeTimer([this] { Tick(); })),
       hold_timer_(loop.MakeTimer([this] { SendHeldForLong(); })) {}
 
@@ -62,7 +64,7 @@ std::unique_ptr<ScriptCommand> Dispatcher::Begin(const ScriptCommand::Item& item
   command->slot = slot;
   command->deadline = deadline;
   command->settles = Settles(item.group);
-  command->is_hurried = deadline < loop_.now().steady + settings_.timeout;
+  command->is_hurried = IsHurried(deadline);
   return command;
 }
 
@@ -93,6 +95,11 @@ void Dispatcher::Submit(const ScriptCommand::Item& item, std::uint16_t slot,
   Park(Begin(item, slot, deadline), Duration(0));
 }
 
+bool Dispatcher::IsHurried(SteadyTime deadline) noexcept {
+  // Company may have come up to so much earlier.
+  return deadline < loop_.now().steady + settings_.timeout - longest_hold_;
+}
+
 // One that is heavier than a connection may carry could never be sent beside others.
 bool Dispatcher::IsFull(const ScriptCommand& command) const noexcept {
   return command.groups() >=
@@ -100,11 +107,11 @@ bool Dispatcher::IsFull(const ScriptCommand& command) const noexcept {
 }
 
 bool Dispatcher::HasRoom(const Open& open, const ScriptCommand::Item& item, const Node& node,
-                         std::uint16_t slot, SteadyTime deadline) const noexcept {
+                         std::uint16_t slot, SteadyTime deadline) noexcept {
   const ScriptCommand& command = *open.command;
   return open.node == &node && (!topology_->divides_slots() || command.slot == slot) &&
-         command.deadline <= deadline && deadline - command.deadline <= kLongestHold &&
-         !IsFull(command) &&
+         command.deadline <= deadline && deadline - command.deadline <= longest_hold_ &&
+         command.is_hurried == IsHurried(deadline) && !IsFull(command) &&
          // A settlement takes two rounds, for which nobody else should have to wait.
          command.settles == Settles(item.group);
 }
@@ -127,12 +134,12 @@ void Dispatcher::OnTurnEnd() noexcept {
     if (leaves == open_.end()) break;
     SendOpen(static_cast<std::size_t>(leaves - open_.begin()));
   }
-  if (!open_.empty() && !std::exchange(is_holding_, true)) hold_timer_->Start(kLongestHold);
+  if (!open_.empty() && !std::exchange(is_holding_, true)) hold_timer_->Start(longest_hold_);
 }
 
 bool Dispatcher::IsHeld(const Open& open) const noexcept {
   // In a cluster only keys of one slot share a call: there is little to wait for.
-  if (topology_->divides_slots() || IsFull(*open.command)) return false;
+  if (topology_->divides_slots() || IsFull(*open.command) || open.command->is_hurried) return false;
   const Node* const node = topology_->Find(open.command->slot);
   return node != nullptr && node->is_busy();
 }
@@ -149,9 +156,9 @@ void Dispatcher::SendOpen(std::size_t index) {
 
 void Dispatcher::SendHeldForLong() {
   const SteadyTime now = loop_.now().steady;
-  while (!open_.empty() && open_.front().began + kLongestHold <= now) SendOpen(0);
+  while (!open_.empty() && open_.front().began + longest_hold_ <= now) SendOpen(0);
   is_holding_ = !open_.empty();
-  if (is_holding_) hold_timer_->Start(open_.front().began + kLongestHold - now);
+  if (is_holding_) hold_timer_->Start(open_.front().began + longest_hold_ - now);
 }
 
 void Dispatcher::Send(std::unique_ptr<Call> call, std::uint16_t slot) noexcept {

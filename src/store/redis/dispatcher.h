@@ -59,9 +59,11 @@ class Dispatcher final : private TurnEnd, private ScriptCommand::Owner {
   // One that has just this.
   std::unique_ptr<ScriptCommand> Begin(const ScriptCommand::Item& item, std::uint16_t slot,
                                        SteadyTime deadline);
+  // Whether it has less time than a call should.
+  bool IsHurried(SteadyTime deadline) noexcept;
   bool IsFull(const ScriptCommand& command) const noexcept;
   bool HasRoom(const Open& open, const ScriptCommand::Item& item, const Node& node,
-               std::uint16_t slot, SteadyTime deadline) const noexcept;
+               std::uint16_t slot, SteadyTime deadline) noexcept;
   // Whether it does better to wait for more.
   bool IsHeld(const Open& open) const noexcept;
   void SendOpen(std::size_t index);
@@ -77,6 +79,7 @@ class Dispatcher final : private TurnEnd, private ScriptCommand::Owner {
 
   Loop& loop_;
   const Settings& settings_;
+  const Duration longest_hold_;
   Topology* topology_ = nullptr;
   std::vector<Open> open_;  // The oldest first.
   std::vector<Parked> parked_;
