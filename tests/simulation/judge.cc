@@ -211,7 +211,9 @@ class Trial {
     std::ranges::sort(by_store, {}, &Admission::at);
     const std::string which = " of " + scenario_.rules()[static_cast<std::size_t>(rule)].name +
                               ", " + scenario_.keys()[static_cast<std::size_t>(key)];
-    PromiseTerms terms{.lapses = lapses_, .given_back = GivenBackOf(rule, key, ChangeInStore)};
+    PromiseTerms terms{.lapses = lapses_,
+                       .given_back = GivenBackOf(rule, key, ChangeInStore),
+                       .moves_clock = moves_clock_};
     const bool has_splits =
         std::ranges::any_of(by_store, [](const Admission& it) { return it.earliest != it.latest; });
     if (!moves_clock_ && !has_splits) terms.wall_offset = scenario_.ServerOffset();
@@ -300,6 +302,8 @@ class Trial {
       std::int64_t admitted = 0;
       std::int64_t unknown = 0;
       std::int64_t perhaps_given_back = 0;
+      const Limit& limit = scenario_.rules()[static_cast<std::size_t>(entry.rule)].limit;
+      const bool is_log = limit.algorithm() == Algorithm::kSlidingLog;
       for (const Asked& asked : scenario_.asked()) {
         for (std::size_t i = 0; i < asked.parts.size(); ++i) {
           const Part& part = asked.parts[i];
@@ -312,6 +316,8 @@ class Trial {
             admitted += part.cost + (is_certain ? change : 0);
             if (!is_certain) unknown += std::max<std::int64_t>(0, change);
             if (!is_certain) perhaps_given_back -= std::min<std::int64_t>(0, change);
+            // Taken from the oldest of a log, which may be what another's settlement finds gone.
+            if (is_log && asked.afterwards != nullptr) unknown += asked.afterwards->refunded;
           } else if (asked.fate == Fate::kUnknown || asked.is_split) {
             // What a part took is given back, unless that is lost.
             unknown += part.cost;

@@ -122,7 +122,9 @@ std::optional<std::string> FindExcess(const Limit& limit, std::vector<Admission>
       asked = std::min(asked, it.asked);
       answered = std::max(answered, it.answered);
       // One burst for each; those who wait in a queue go ahead besides.
-      const Wide burst = Wide{limit.capacity()} + (spec.queue ? largest : 0);
+      const bool has_windows = spec.algorithm == Algorithm::kFixedWindow && terms.moves_clock;
+      const Wide burst =
+          Wide{limit.capacity()} * (has_windows ? 2 : 1) + (spec.queue ? largest : 0);
       const Wide more =
           burst * LapsesBetween(terms, asked, answered) + GivenBackBetween(terms, asked, answered);
       if (Wide{sum} > MostIn(spec, ends - begins, largest) + more) return Text(sum, begins, ends);

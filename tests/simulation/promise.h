@@ -40,6 +40,9 @@ struct PromiseTerms {
   // How far the server's calendar is ahead of the world's time, if that is known, and `at` is when
   // it was by that calendar.
   std::optional<Duration> wall_offset{};
+  // The servers' clock was moved. Windows end elsewhere then: besides the one that a jump makes
+  // fresh, another may end soon after it.
+  bool moves_clock = false;
 };
 
 // The first interval in which there was too much.
