@@ -1,6 +1,7 @@
 // Groups whose keys live on several real servers, or in several slots of a cluster.
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -60,6 +61,48 @@ std::int64_t Left(StoreOnThread& store, const std::string& key, const Limit& lim
   peek.Ask(store);
   return peek.group.decision.remaining;
 }
+
+// Of each of many keys 6 are reserved; so many that every server has some, whatever its port.
+class ReservedKeys {
+ public:
+  ReservedKeys(StoreOnThread& store, const Limit& limit, const std::string& prefix)
+      : limit_(limit) {
+    for (int i = 0; i < 60; ++i) keys_.push_back(prefix + std::to_string(i));
+    Several group(store, keys_, limit);
+    for (Charge& charge : group.charges) charge.cost = 6;
+    group.group.action = Action::kReserve;
+    EXPECT_TRUE(group.Ask(store));
+    id_ = group.group.reservation;
+  }
+
+  // Commits 2, or cancels.
+  std::optional<Error> Settle(StoreOnThread& store, Action action) const {
+    const LimitInForce in_force{.rule = store.Hash("r"), .name = "r", .limit = &limit_};
+    Group group{.action = action, .in_force = {&in_force, 1}, .reservation = id_, .cost = 2};
+    store.Ask({&group, 1});
+    return group.error;
+  }
+
+  // Whether all servers do.
+  bool Answer(StoreOnThread& store) const {
+    Several peek(store, keys_, limit_, Verb::kPeek);
+    store.Ask({&peek.group, 1});
+    return !peek.group.error;
+  }
+
+  void ExpectLeft(StoreOnThread& store, std::int64_t units) const {
+    Several peek(store, keys_, limit_, Verb::kPeek);
+    peek.Ask(store);
+    for (std::size_t i = 0; i < keys_.size(); ++i) {
+      EXPECT_EQ(peek.decisions[i].remaining, units) << keys_[i];
+    }
+  }
+
+ private:
+  const Limit& limit_;
+  std::vector<std::string> keys_;
+  ReservationId id_ = ReservationId::kNone;
+};
 
 const std::vector<std::string> kKeys = {"a", "b", "c", "d", "e", "f", "g", "h"};
 
@@ -198,38 +241,55 @@ TEST_F(RealShards, FinishACommitThatIsRepeatedOnceAllServersAreBack) {
   settings_.timeout = milliseconds(100);
   StoreOnThread store(settings_);
   const Limit limit = Shared("10/day");
-  const LimitInForce in_force{.rule = store.Hash("r"), .name = "r", .limit = &limit};
   for (std::size_t away = 0; away < std::size(servers_); ++away) {
-    std::vector<std::string> keys;
-    // So many that every server has some, whatever its port.
-    for (int i = 0; i < 60; ++i) keys.push_back(std::to_string(away) + "-" + std::to_string(i));
-    Several reserved(store, keys, limit);
-    for (Charge& charge : reserved.charges) charge.cost = 6;
-    reserved.group.action = Action::kReserve;
-    ASSERT_TRUE(reserved.Ask(store));
-    Group commit{.action = Action::kCommit,
-                 .in_force = {&in_force, 1},
-                 .reservation = reserved.group.reservation,
-                 .cost = 2};
+    const ReservedKeys reserved(store, limit, "away" + std::to_string(away) + "-");
     servers_[away].Signal(SIGSTOP);
-    store.Ask({&commit, 1});
-    EXPECT_TRUE(commit.error) << away;
+    EXPECT_TRUE(reserved.Settle(store, Action::kCommit).has_value()) << away;
     servers_[away].Signal(SIGCONT);
-    const auto answers = [&] {
-      Several peek(store, keys, limit, Verb::kPeek);
-      store.Ask({&peek.group, 1});
-      return !peek.group.error;
-    };
-    ASSERT_TRUE(Eventually(answers)) << away;
-    commit.error.reset();
-    store.Ask({&commit, 1});
-    EXPECT_FALSE(commit.error) << away << commit.error->message;
-    for (const std::string& key : keys) EXPECT_EQ(Left(store, key, limit), 8) << key;
-    commit.error.reset();
-    store.Ask({&commit, 1});
-    ASSERT_TRUE(commit.error) << away;
-    EXPECT_EQ(commit.error->code, ErrorCode::kNotFound);
-    for (const std::string& key : keys) EXPECT_EQ(Left(store, key, limit), 8) << key;
+    ASSERT_TRUE(Eventually([&] { return reserved.Answer(store); })) << away;
+    const std::optional<Error> repeated = reserved.Settle(store, Action::kCommit);
+    EXPECT_FALSE(repeated) << away << repeated->message;
+    reserved.ExpectLeft(store, 8);
+    const std::optional<Error> again = reserved.Settle(store, Action::kCommit);
+    ASSERT_TRUE(again) << away;
+    EXPECT_EQ(again->code, ErrorCode::kNotFound);
+    reserved.ExpectLeft(store, 8);
+  }
+}
+
+// Whoever asks first decides for all keys, also when that ended half-way and somebody else wants
+// something different afterwards.
+TEST_F(RealShards, SettleAllKeysTheSameWayWhenACommitThatFailedIsFollowedByACancel) {
+  settings_.timeout = milliseconds(100);
+  StoreOnThread store(settings_);
+  const Limit limit = Shared("10/day");
+  for (std::size_t away = 0; away < std::size(servers_); ++away) {
+    const ReservedKeys reserved(store, limit, "away" + std::to_string(away) + "-");
+    servers_[away].Signal(SIGSTOP);
+    EXPECT_TRUE(reserved.Settle(store, Action::kCommit).has_value()) << away;
+    servers_[away].Signal(SIGCONT);
+    ASSERT_TRUE(Eventually([&] { return reserved.Answer(store); })) << away;
+    const std::optional<Error> cancelled = reserved.Settle(store, Action::kCancel);
+    if (cancelled) {
+      EXPECT_EQ(cancelled->code, ErrorCode::kNotFound) << away << cancelled->message;
+    }
+    reserved.ExpectLeft(store, cancelled ? 8 : 10);
+  }
+}
+
+TEST_F(RealShards, SettleAllKeysTheSameWayWhenACommitAndACancelRace) {
+  StoreOnThread one(settings_);
+  StoreOnThread two(settings_);
+  const Limit limit = Shared("10/day");
+  for (int round = 0; round < 100; ++round) {
+    const ReservedKeys reserved(one, limit, std::to_string(round) + "-");
+    std::optional<Error> cancelled;
+    std::thread other([&] { cancelled = reserved.Settle(two, Action::kCancel); });
+    const std::optional<Error> committed = reserved.Settle(one, Action::kCommit);
+    other.join();
+    EXPECT_NE(committed.has_value(), cancelled.has_value()) << round;
+    reserved.ExpectLeft(one, committed ? 10 : 8);
+    if (HasFailure()) return;
   }
 }
 

@@ -68,6 +68,19 @@ enum Flag : std::uint8_t {
   kStrict = 16,
 };
 
+// What a settlement is, in a head.
+enum SettlingKind : std::uint8_t { kUndecided, kCommits, kCommitsAsReserved, kCancels };
+
+// Nothing while it is undecided, or if it makes no sense.
+std::optional<Settling> ReadSettling(Reader& reader) {
+  const auto kind = reader.Number<std::uint8_t>();
+  const auto cost = reader.Number<std::int64_t>();
+  if (kind == kUndecided || kind > kCancels || cost < 0) return std::nullopt;
+  return Settling{.action = kind == kCancels ? Action::kCancel : Action::kCommit,
+                  .cost = cost,
+                  .keeps_cost = kind == kCommitsAsReserved};
+}
+
 void WriteSpec(Writer& writer, const LimitSpec& spec) {
   writer.Number(std::to_underlying(spec.algorithm));
   writer.Number(std::to_underlying(spec.align));
@@ -160,9 +173,26 @@ std::optional<RecordedCharge> ReadCharge(Reader& reader) {
 
 }  // namespace
 
+Settling SettlingOf(const Group& group) noexcept {
+  if (group.action == Action::kCancel) return {.action = Action::kCancel};
+  if (group.keeps_cost) return {.keeps_cost = true};
+  return {.cost = group.cost};
+}
+
+void AppendSettling(std::string& out, const Settling& settling) {
+  Writer writer(out);
+  const bool cancels = settling.action == Action::kCancel;
+  writer.Number<std::uint8_t>(cancels               ? kCancels
+                              : settling.keeps_cost ? kCommitsAsReserved
+                                                    : kCommits);
+  writer.Number(settling.cost);
+}
+
 void AppendRecordHead(std::string& out, std::span<const std::uint16_t> other_slots) {
   Writer writer(out);
   out.append(kMagic);
+  writer.Number<std::uint8_t>(kUndecided);
+  writer.Number(std::int64_t{0});
   writer.Number(static_cast<std::uint16_t>(other_slots.size()));
   for (const std::uint16_t slot : other_slots) writer.Number(slot);
 }
@@ -187,10 +217,16 @@ void AppendRecordText(std::string& out, const RecordedCharge& charge, const Limi
   std::memcpy(out.data() + begin, &length, sizeof(length));
 }
 
+Error ReservationNotFound() {
+  return {.code = ErrorCode::kNotFound,
+          .message = "reservation: unknown, settled before, or expired"};
+}
+
 std::optional<Record> ReadRecord(std::string_view text) {
   Reader reader(text);
   if (reader.Bytes(kMagic.size()) != kMagic) return std::nullopt;
   Record record;
+  record.settling = ReadSettling(reader);
   const auto others = reader.Number<std::uint16_t>();
   for (std::size_t i = 0; i < others && reader.good(); ++i) {
     record.other_slots.push_back(reader.Number<std::uint16_t>() % kSlots);

@@ -43,7 +43,7 @@ Decision DescribeUncounted(const Charge& charge) noexcept {
 void ScriptCall::SizeMasks() noexcept {
   std::size_t decided = 0;
   for (const Work& work : works_) {
-    if (work.stage == Stage::kDecide || work.stage == Stage::kSettle) ++decided;
+    if (work.is_asked()) ++decided;
   }
   masks_.assign(decided / kGroupsInMask + 1, 0);
 }
@@ -151,9 +151,10 @@ void ScriptCall::Finish() {
   std::size_t bit = 0;
   wants_another_round_ = false;
   for (Work& work : works_) {
-    if (work.stage != Stage::kDecide && work.stage != Stage::kSettle) continue;
+    if (!work.is_asked()) continue;
     work.passed = (masks_[bit / kGroupsInMask] >> bit % kGroupsInMask & 1) != 0;
     ++bit;
+    if (work.stage == Stage::kReadRecord) continue;
     work.group->decided_at = moment_.wall;
     if (work.stage == Stage::kSettle) {
       TellSettled(work);

@@ -76,8 +76,7 @@ bool ScriptCall::DecideAlone(Group& group) noexcept {
   group.error.reset();
   if (Settles(group)) {
     if (IsSharedReservation(group.reservation)) return false;
-    group.error = Error{.code = ErrorCode::kNotFound,
-                        .message = "reservation: unknown, settled before, or expired"};
+    group.error = ReservationNotFound();
     return true;
   }
   if (auto problem = ProblemWith(group)) {
@@ -121,7 +120,7 @@ bool ScriptCall::Add(Group& group, WallTime wall, const Part& part) noexcept {
   Work& work = works_.emplace_back(Work{.group = &group,
                                         .stage = Stage::kDecide,
                                         .doomed = false,
-                                        .settles_last = part.settles_last,
+                                        .claims = part.claims,
                                         .first = entries_.size(),
                                         .count = 0,
                                         .entry_of = entry_of_.size(),
@@ -130,7 +129,8 @@ bool ScriptCall::Add(Group& group, WallTime wall, const Part& part) noexcept {
                                         .head = 0,
                                         .ttl = Duration(0),
                                         .passed = false,
-                                        .found = {}});
+                                        .found = {},
+                                        .claim = {}});
   if (DecideAlone(group)) {
     work.stage = Stage::kDone;
   } else if (Settles(group)) {
@@ -139,6 +139,10 @@ bool ScriptCall::Add(Group& group, WallTime wall, const Part& part) noexcept {
     const std::size_t begin = key_bytes_.size();
     AppendRecordKey(key_bytes_, work.id);
     work.record = KeyFrom(begin, KeyUse::kRecordToRead, StateKind::kBucket);
+    if (work.claims) {
+      AppendSettling(texts_.emplace_back(), SettlingOf(group));
+      work.head = texts_.size();
+    }
   } else {
     AddEntries(work);
     AddRecord(work, part);
@@ -248,10 +252,6 @@ void ScriptCall::AddRecord(Work& work, const Part& part) {
     AppendRecordText(texts_.emplace_back(), recorded, *entry.limit);
     entry.text = texts_.size();
   }
-}
-
-std::span<const std::uint16_t> ScriptCall::OtherSlots(std::size_t group) const noexcept {
-  return works_[group].found.other_slots;
 }
 
 void ScriptCall::Fail(const Error& error) noexcept {

@@ -11,10 +11,9 @@
 //
 // A group whose keys are in several slots is given in parts, each a Group of its own. For kReserve
 // and leases the parts share an id: draw it for the slot of the first part, then give each part
-// ReservationInSlot(id, its slot), and the first also the slots of all others. What commits or
-// cancels the first finds these with OtherSlots, and does the same to the id in each of them; with
-// Part::settles_last before the first itself is settled, so that it can be found again until all
-// the others have been.
+// ReservationInSlot(id, its slot), and the first also the slots of all others. Who commits or
+// cancels it asks for the first with Part::claims: the first to do so decides for all parts how
+// they are settled, and Claimed says how, and where the others are.
 #pragma once
 
 #include <cstddef>
@@ -52,8 +51,15 @@ class ScriptCall {
   struct Part {
     ReservationId id = ReservationId::kNone;  // None: draws one.
     std::span<const std::uint16_t> other_slots{};
-    // kCommit, kCancel: a record that names other slots is only read.
-    bool settles_last = false;
+    // kCommit, kCancel: a record that names other slots is not settled, but claimed.
+    bool claims = false;
+  };
+
+  // A reservation in several slots.
+  struct Claim {
+    std::vector<std::uint16_t> other_slots{};  // Empty: it was in one only, and is settled.
+    Settling settling{};                       // As whoever came first has it.
+    bool is_ours = false;                      // It was us.
   };
 
   // Decides a group that needs no server: its limits count nothing, or it is malformed. False if
@@ -91,9 +97,8 @@ class ScriptCall {
   // How many values were not ours, and were replaced.
   std::size_t corrupt() const noexcept { return corrupt_; }
 
-  // In the order in which they were added. What a settlement found: the other slots of its
-  // reservation.
-  std::span<const std::uint16_t> OtherSlots(std::size_t group) const noexcept;
+  // In the order in which they were added: what a group with Part::claims found.
+  const Claim& Claimed(std::size_t group) const noexcept { return works_[group].claim; }
 
   // Puts the error into every group that is not decided.
   void Fail(const Error& error) noexcept;
@@ -137,8 +142,8 @@ class ScriptCall {
   struct Work {
     Group* group;
     Stage stage;
-    bool doomed;        // Some limit is `deny`.
-    bool settles_last;  // As Part says.
+    bool doomed;  // Some limit is `deny`.
+    bool claims;  // As Part says.
     std::size_t first;
     std::size_t count;
     std::size_t entry_of;  // In entry_of_, by charge.
@@ -148,6 +153,13 @@ class ScriptCall {
     Duration ttl;
     bool passed;
     Record found;
+    Claim claim;
+
+    // Whether the script has to do something for it, and says whether it did.
+    bool is_asked() const noexcept {
+      return stage == Stage::kDecide || stage == Stage::kSettle ||
+             (stage == Stage::kReadRecord && claims);
+    }
   };
 
   std::string_view TextOf(const Key& key) const noexcept {

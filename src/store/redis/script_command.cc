@@ -1,6 +1,5 @@
 #include "store/redis/script_command.h"
 
-#include <span>
 #include <string>
 #include <utility>
 
@@ -32,17 +31,14 @@ void ScriptCommand::Clear() noexcept {
 
 bool ScriptCommand::Add(const Item& item) {
   if (!call_.Add(item.group, kEpoch, item.part)) return false;
-  told_.push_back({&item.completion, item.other_slots});
+  told_.push_back({&item.completion, item.claim});
   return true;
 }
 
 void ScriptCommand::Complete() noexcept {
   std::size_t next = 0;
   call_.ForEachGroup([&](Group& group) {
-    if (std::vector<std::uint16_t>* const other_slots = told_[next].other_slots) {
-      const std::span<const std::uint16_t> found = call_.OtherSlots(next);
-      other_slots->assign(found.begin(), found.end());
-    }
+    if (told_[next].claim != nullptr) *told_[next].claim = call_.Claimed(next);
     told_[next++].completion->OnDecided(group);
   });
 }

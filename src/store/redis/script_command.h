@@ -33,8 +33,8 @@ class ScriptCommand final : public Call {
   struct Item {
     Group& group;
     Completion& completion;
-    ScriptCall::Part part{};                            // If it is part of a larger one.
-    std::vector<std::uint16_t>* other_slots = nullptr;  // Out: where else its reservation is.
+    ScriptCall::Part part{};             // If it is part of a larger one.
+    ScriptCall::Claim* claim = nullptr;  // Out, if the part claims.
   };
   // False if there is no room for it.
   bool Add(const Item& item);
@@ -64,7 +64,7 @@ class ScriptCommand final : public Call {
   // One for each group, in their order.
   struct Told {
     Completion* completion;
-    std::vector<std::uint16_t>* other_slots;
+    ScriptCall::Claim* claim;
   };
   std::vector<Told> told_;
 };

@@ -121,7 +121,8 @@ void ScriptCall::EncodeShort() const {
 }
 
 void ScriptCall::EncodeGroup(const Work& work) const {
-  const double action = work.stage == Stage::kSettle ? 2 : work.head != 0 ? 1 : 0;
+  const bool claims = work.stage == Stage::kReadRecord;
+  const double action = claims ? 3 : work.stage == Stage::kSettle ? 2 : work.head != 0 ? 1 : 0;
   // One more, because the server's clock of expiry leaves out what is less than a millisecond, and
   // a lease can be given back until its very end.
   const auto ttl = std::chrono::ceil<std::chrono::milliseconds>(work.ttl).count() + 1;
@@ -154,7 +155,7 @@ void ScriptCall::Encode() const {
   numbers_.assign({4, static_cast<double>(plain_), 1});
   for (const Work& work : works_) {
     // A record that is only read is among the plain keys.
-    if (work.stage == Stage::kDecide || work.stage == Stage::kSettle) EncodeGroup(work);
+    if (work.is_asked()) EncodeGroup(work);
   }
 }
 

@@ -7,11 +7,6 @@
 namespace weir::redis {
 namespace {
 
-Error NotFound() {
-  return {.code = ErrorCode::kNotFound,
-          .message = "reservation: unknown, settled before, or expired"};
-}
-
 // The limit that goes on with what the reservation's counted: the same, or one that has taken its
 // place under the same key.
 const LimitInForce* InForce(const RecordedCharge& charge,
@@ -63,20 +58,24 @@ void ScriptCall::BeginNextRound() {
   std::vector<std::string> records;
   for (Work& work : works_) {
     if (work.stage != Stage::kReadRecord) continue;
-    Key& key = keys_[work.record];
-    records.push_back(std::move(key.record));
+    const Key& key = keys_[work.record];
+    records.push_back(key.record);
+    work.head = 0;
     work.group->decided_at = moment_.wall;
     auto found = key.found ? ReadRecord(records.back()) : std::nullopt;
     if (key.found && !found) ++corrupt_;
     if (!found) {
-      work.group->error = NotFound();
+      work.group->error = ReservationNotFound();
       work.stage = Stage::kDone;
       records.pop_back();
       continue;
     }
     work.found = *std::move(found);
-    if (work.settles_last && !work.found.other_slots.empty()) {
+    if (work.claims && !work.found.other_slots.empty()) {
       work.found.charges.clear();
+      work.claim = {.other_slots = std::move(work.found.other_slots),
+                    .settling = work.found.settling.value_or(SettlingOf(*work.group)),
+                    .is_ours = work.passed};
       work.stage = Stage::kDone;
       records.pop_back();
       continue;
@@ -131,7 +130,7 @@ void ScriptCall::AddSettlement(Work& work) {
 void ScriptCall::TellSettled(Work& work) {
   Group& group = *work.group;
   if (!work.passed) {
-    group.error = NotFound();
+    group.error = ReservationNotFound();
     return;
   }
   group.decision = {.allowed = true,

@@ -1,7 +1,8 @@
-// Commits and cancels of reservations that may have a part in each of several slots: the first
-// part's record says where the others are. It is settled last, so that a settlement which failed
-// half-way can be repeated: the parts that were settled have no record any more, and are left as
-// they are; the others are settled then.
+// Commits and cancels of reservations that may have a part in each of several slots. The first
+// part's record says where the others are, and how they are settled: whoever asks first writes that
+// into it, and everybody who comes later does the same, whatever they wanted. It is settled last,
+// so that a settlement which failed half-way can be repeated: the parts that were settled have no
+// record any more, and are left as they are; the others are settled then.
 #pragma once
 
 #include <memory>
@@ -20,7 +21,7 @@ class Settlements {
   Settlements& operator=(const Settlements&) = delete;
   ~Settlements();
 
-  // kCommit or kCancel.
+  // kCommit or kCancel. Who came too late to have it their way is told kNotFound.
   void Submit(Group& group, SteadyTime deadline, Completion& completion) noexcept;
 
  private:

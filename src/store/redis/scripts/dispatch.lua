@@ -1,7 +1,7 @@
 -- Group after group, each seeing what those before it did; then everything that changed is written.
 --
---   group   action (0: decide, 1: decide and keep a record, 2: settle), how many charges, key of
---           the record, its time to live, the text it begins with
+--   group   action (0: decide, 1: decide and keep a record, 2: settle, 3: claim), how many charges,
+--           key of the record, its time to live, the text it begins with (3: how to settle it)
 --   charge  how many numbers it has, algorithm, key, whether it is a shadow, its text for the
 --           record, parameters
 local algorithms = {
@@ -20,6 +20,14 @@ while i < last do
   if action == 2 then
     -- Whoever removes the record settles it.
     ok = call('DEL', KEYS[record]) == 1
+  elseif action == 3 then
+    -- Whoever comes first says how the parts of a reservation in several slots are settled.
+    local text = was[record]
+    ok = text and sub(text, 1, 3) == 'W1\0' and sub(text, 12, 13) ~= '\0\0'
+    if ok then
+      was[record] = sub(text, 1, 2) .. ARGV[a[i + 4]] .. sub(text, 12)
+      call('SETRANGE', KEYS[record], 2, ARGV[a[i + 4]])
+    end
   end
   local first, j = i + 5, i + 5
   local passed = {}
