@@ -148,11 +148,15 @@ void BlockingStore::SubmitAll() noexcept {
     handing_.swap(asking_);
     starting.swap(starting_);
   }
+  std::vector<Errand*> begun;
+  begun.reserve(starting.size());
   for (std::unique_ptr<Errand>& errand : starting) {
+    begun.push_back(errand.get());
     errands_.push_back(std::move(errand));
-    errands_.back()->place_ = std::prev(errands_.end());
-    errands_.back()->Begin();
+    begun.back()->place_ = std::prev(errands_.end());
   }
+  // Each may end at once; the others are under way then all the same.
+  for (Errand* const errand : begun) errand->Begin();
   for (Asking* const asking : std::exchange(handing_, {})) {
     store_->Submit(asking->groups, asking->now, *asking);
   }

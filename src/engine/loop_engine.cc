@@ -77,7 +77,7 @@ class Pool {
   std::size_t taken() const noexcept { return all_.size() - free_.size(); }
 
  private:
-  static constexpr std::size_t kMostIdle = 256;
+  static constexpr std::size_t kMostIdle = 64;
 
   QuestionsAround& around_;
   std::vector<std::unique_ptr<T>> all_;

@@ -72,6 +72,7 @@ struct SharedWorld {
   }
   std::string held_key;  // Under the mutex.
   std::atomic<bool> decides_held{false};
+  std::atomic<int> held_and_decided{0};
 };
 
 // Answers in a later turn.
@@ -123,7 +124,10 @@ class LaterStore final : public Store {
     for (Asked& asked : asked_before) {
       const bool holds_ban = world_.HoldsBan(*asked.group);
       if (holds_ban || world_.Holds(*asked.group)) {
-        if (world_.decides_held) Decide(asked);
+        if (world_.decides_held && !asked.is_decided) {
+          Decide(asked);
+          world_.held_and_decided.fetch_add(1);
+        }
         (holds_ban ? held_ : waiting_).push_back(asked);
         continue;
       }

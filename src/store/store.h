@@ -48,6 +48,20 @@ struct Charge {
   Ticks receipt{0};
 };
 
+// Whether its limit counts anything.
+inline bool IsCounted(const Charge& charge) noexcept {
+  return charge.limit->kind() == LimitKind::kCounted;
+}
+// Whether there is something to be allowed or denied.
+inline bool Asks(const Charge& charge) noexcept {
+  return charge.verb == Verb::kCheck || charge.verb == Verb::kPeek;
+}
+// Whether what it takes is a place, for a while.
+inline bool TakesLease(const Charge& charge) noexcept {
+  return IsCounted(charge) && charge.limit->algorithm() == Algorithm::kConcurrency &&
+         charge.verb == Verb::kCheck && charge.cost != 0;
+}
+
 enum class Action : std::uint8_t {
   kDecide,   // Decide the charges.
   kReserve,  // Decide them, and remember what was taken for a later kCommit or kCancel.

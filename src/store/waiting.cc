@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <ranges>
 
 #include "base/mix.h"
 
@@ -64,9 +65,14 @@ Waiting::~Waiting() {
     schedule_.clear();
   }
   const Now now = clock_.Read();
-  for (auto& [id, entry] : left) {
+  // The last first, because of those who have booked only the last can give back.
+  for (auto& [id, entry] : std::views::reverse(left)) {
+    const bool has_its_place = entry.answer && entry.answer->allowed;
     // Nobody has looked at this outcome, and nobody will.
-    if (over.contains(id) && entry.waiter->Outcome().decision.allowed) entry.waiter->GiveBack(now);
+    const bool took = over.contains(id) && entry.waiter->Outcome().decision.allowed;
+    if (has_its_place || took) entry.waiter->GiveBack(now);
+  }
+  for (auto& [id, entry] : left) {
     if (entry.cancelled) continue;
     entry.waiter->Done({.allowed = false, .reason = Reason::kOverload});
   }

@@ -438,6 +438,20 @@ TEST_F(WaitingTest, TellsThoseStillWaitingWhenItEndsInTheOrderInWhichTheyCame) {
   }
 }
 
+TEST_F(WaitingTest, GivesBackThePlacesOfThoseStillWaitingWhenItEndsTheLastFirst) {
+  std::vector<std::string> given_back;
+  for (const char* const name : {"a", "b"}) {
+    std::unique_ptr<Waiter> waiter = std::make_unique<ScriptedWaiter>(Script{
+        .give_back = [&, name](Now) { given_back.push_back(name); }, .done = answers_.For(name)});
+    ASSERT_TRUE(waiting_->Hold(waiter, {.allowed = true, .reason = Reason::kOk},
+                               clock_.Read().steady + seconds(60)));
+  }
+  ASSERT_TRUE(InLine("c", 7, seconds(60)));
+  waiting_.reset();
+  EXPECT_THAT(given_back, ElementsAre("b", "a"));
+  EXPECT_EQ(given_back_, 0);
+}
+
 TEST_F(WaitingTest, RefusesToWaitAgainForACallbackWhenItEnds) {
   std::optional<WaitId> again = WaitId{1};
   Waiting* const waiting = waiting_.get();

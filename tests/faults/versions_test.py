@@ -22,6 +22,28 @@ class Versions(FaultCase):
                 run = self.break_and_heal(service, server.kill, server.start)
                 self.assert_outage(4, f"{version} killed, restarted empty", run)
 
+    def test_every_server_that_can_be_had_is_known_by_what_it_refuses(self):
+        for version in redis_servers.VERSIONS:
+            with self.subTest(version):
+                if version not in redis_servers.available_versions():
+                    self.skipTest(f"{version} is not there")
+                server = self.enterContext(redis_servers.Server(version=version))
+                service = self.weir(server.url)
+                for kind, breaks, heals in (
+                        ("no_memory", ("CONFIG", "SET", "maxmemory", "1"),
+                         ("CONFIG", "SET", "maxmemory", "0")),
+                        ("not_writable", ("CONFIG", "SET", "min-replicas-to-write", "3"),
+                         ("CONFIG", "SET", "min-replicas-to-write", "0")),
+                        ("read_only", ("REPLICAOF", "127.0.0.1", str(server.port)),
+                         ("REPLICAOF", "NO", "ONE"))):
+                    self.wait_for_store(service)
+                    server.call(*breaks)
+                    self.assertEqual(self.decide(service, "by-closed", "refused")["source"],
+                                     "closed")
+                    self.assertGreater(
+                        self.metric(service, "weir_store_errors_total", kind=kind), 0, kind)
+                    server.call(*heals)
+
     def test_a_cluster_of_every_version(self):
         for version in redis_servers.VERSIONS:
             with self.subTest(version):

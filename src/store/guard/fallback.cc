@@ -47,10 +47,6 @@ void SoftenNeverFits(const Charge& charge, Decision& decision) noexcept {
   decision.retry_after = kRetryAfter;
 }
 
-bool IsLease(const Charge& charge) noexcept {
-  return IsPlaces(*charge.limit) && charge.verb == Verb::kCheck && charge.cost != 0;
-}
-
 }  // namespace
 
 FailureMode Fallback::Decide(Group& group, int nodes, Now now) noexcept {
@@ -124,7 +120,7 @@ void Fallback::NameUncounted(Group& group, Now now) noexcept {
   if (group.reservation != ReservationId::kNone) return;
   Duration lease{0};
   for (const Charge& charge : group.charges) {
-    if (IsLease(charge)) lease = std::max(lease, charge.limit->spec().lease);
+    if (TakesLease(charge)) lease = std::max(lease, charge.limit->spec().lease);
   }
   if (lease == Duration(0)) return;
   Group own{.action = Action::kReserve, .ttl = lease};

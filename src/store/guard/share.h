@@ -35,7 +35,9 @@ class Shares {
   std::size_t size() const noexcept { return known_.size(); }
 
  private:
-  static constexpr std::size_t kMost = 65'536;
+  // Some limits are copies that are asked about once, so their places pile up until all are
+  // forgotten.
+  static constexpr std::size_t kMost = 8'192;
 
   // What a share was made from. The address of a limit is no name: it is used again by another.
   struct Known {

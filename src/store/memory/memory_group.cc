@@ -286,10 +286,7 @@ void MemoryStore::DecideGroup(Group& group, Now now) noexcept {
   for (const Charge& charge : group.charges) {
     const Limit& limit = *charge.limit;
     if (limit.predecessor() != nullptr) CarryOver(limit, charge.hash, now, at);
-    const bool is_lease = limit.kind() == LimitKind::kCounted &&
-                          limit.algorithm() == Algorithm::kConcurrency &&
-                          charge.verb == Verb::kCheck && charge.cost != 0;
-    if (!is_lease) continue;
+    if (!TakesLease(charge)) continue;
     leases = true;
     only_shadows_lease = only_shadows_lease && charge.shadow;
     longest_lease = std::max(longest_lease, ToTicks(limit.spec().lease));

@@ -8,7 +8,7 @@ namespace {
 
 // So many calls are gathered side by side; more, and the oldest leave.
 constexpr std::size_t kMostOpen = 16;
-constexpr std::size_t kMostSpare = 256;
+constexpr std::size_t kMostSpare = 32;
 // A slot that is sent from one server to the next is with none of them.
 constexpr int kMostRedirections = 5;
 constexpr Duration kTryAgainAfter = std::chrono::milliseconds(5);

@@ -48,6 +48,16 @@ std::optional<Number> ReadNumber(std::string_view text) noexcept {
   return number;
 }
 
+// What a command within a script failed with. Redis 6.2 puts in front where that was: "ERR Error
+// running script (call to f_1f8a): @user_script:3: @user_script: 3: -OOM command not allowed".
+std::string_view WithoutScript(std::string_view text) noexcept {
+  constexpr std::string_view kBegin = "ERR Error running script";
+  constexpr std::string_view kMark = ": -";
+  if (!text.starts_with(kBegin)) return text;
+  const std::size_t at = text.find(kMark);
+  return at == std::string_view::npos ? text : text.substr(at + kMark.size());
+}
+
 // "3999 127.0.0.1:6381", "3999 :6381", "3999 ::1:6381", "3999 ?:0". False if it is none of them.
 bool ReadTarget(std::string_view text, ErrorReply& reply) {
   const std::optional<std::uint16_t> slot = ReadNumber<std::uint16_t>(TakeWord(text));
@@ -65,7 +75,7 @@ bool ReadTarget(std::string_view text, ErrorReply& reply) {
 }  // namespace
 
 ErrorReply ReadErrorReply(std::string_view text) {
-  std::string_view rest = text;
+  std::string_view rest = WithoutScript(text);
   const std::string_view word = TakeWord(rest);
   const auto* const row = std::ranges::find(kRows, word, &Row::word);
   if (row == kRows.end()) {

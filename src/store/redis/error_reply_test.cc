@@ -16,6 +16,22 @@ TEST(ErrorReply, IsKnownByItsFirstWordWhateverAScriptAdds) {
   EXPECT_EQ(ReadErrorReply("").fault, StoreFault::kOther);
 }
 
+TEST(ErrorReply, IsKnownByTheWordOfTheCommandWhereverAScriptHasIt) {
+  const auto within = [](const std::string& error) {
+    return ReadErrorReply(
+        "ERR Error running script (call to f_2fe91b0d): @user_script:1: @user_script: 1: " + error);
+  };
+  EXPECT_EQ(within("-OOM command not allowed when used memory > 'maxmemory'.").fault,
+            StoreFault::kNoMemory);
+  EXPECT_EQ(within("-READONLY You can't write against a read only replica.").remedy,
+            Remedy::kRediscover);
+  EXPECT_EQ(within("-NOREPLICAS Not enough good replicas to write.").fault,
+            StoreFault::kNotWritable);
+  EXPECT_EQ(within("The user executing the script can't run this command or subcommand").fault,
+            StoreFault::kCredentials);
+  EXPECT_EQ(within("WRONGTYPE Operation against a key").fault, StoreFault::kOther);
+}
+
 TEST(ErrorReply, SaysWhatHelps) {
   EXPECT_EQ(ReadErrorReply("NOSCRIPT No matching script.").remedy, Remedy::kSendText);
   EXPECT_EQ(ReadErrorReply("TRYAGAIN Multiple keys").remedy, Remedy::kTryAgain);

@@ -9,7 +9,7 @@
 namespace weir::redis {
 namespace {
 
-constexpr std::string_view kMagic = "W1";
+constexpr std::string_view kMagic = "W2";
 constexpr std::int64_t kSecond = 1'000'000'000;
 
 class Writer {

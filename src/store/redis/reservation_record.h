@@ -1,7 +1,7 @@
 // What is kept under a reservation's id until it is settled: for each charge its key, what was
 // taken, and the limit it was taken under, should no rule of that name be left.
 //
-//   head     "W1", what it turned out to cost, as whoever asked first has it (a kind of 8 bits, 0
+//   head     "W2", what it turned out to cost, as whoever asked first has it (a kind of 8 bits, 0
 //            while nobody has; 64 bits), how many other slots (16 bits), each of them (16 bits)
 //   charge   length of its text (32 bits), the text, then what the script adds: what was taken and
 //            its receipt, four doubles

@@ -18,14 +18,6 @@ bool Settles(const Group& group) noexcept {
   return group.action == Action::kCommit || group.action == Action::kCancel;
 }
 
-bool Asks(const Charge& charge) noexcept {
-  return charge.verb == Verb::kCheck || charge.verb == Verb::kPeek;
-}
-
-bool IsCounted(const Charge& charge) noexcept {
-  return charge.limit->kind() == LimitKind::kCounted;
-}
-
 bool IsDoomed(const Group& group) noexcept {
   return std::ranges::any_of(group.charges, [](const Charge& charge) {
     return charge.limit->kind() == LimitKind::kDeny && Asks(charge) && !charge.shadow;
@@ -39,11 +31,6 @@ StepRequest RequestOf(const Charge& charge) noexcept {
           .wait = ToTicks(std::clamp(charge.wait, Duration(0), most)),
           .reserved = charge.reserved,
           .receipt = charge.receipt};
-}
-
-bool IsLease(const Charge& charge) noexcept {
-  return IsCounted(charge) && charge.limit->algorithm() == Algorithm::kConcurrency &&
-         charge.verb == Verb::kCheck && charge.cost != 0;
 }
 
 std::optional<Error> ProblemWith(const Group& group) {
@@ -218,7 +205,7 @@ void ScriptCall::AddRecord(Work& work, const Part& part) {
   const bool reserves = group.action == Action::kReserve;
   Duration longest_lease{0};
   for (const Charge& charge : group.charges) {
-    if (IsLease(charge)) longest_lease = std::max(longest_lease, charge.limit->spec().lease);
+    if (TakesLease(charge)) longest_lease = std::max(longest_lease, charge.limit->spec().lease);
   }
   if (work.doomed || (!reserves && longest_lease == Duration(0))) return;
   work.ttl = reserves ? group.ttl : longest_lease;

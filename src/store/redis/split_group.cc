@@ -8,19 +8,6 @@
 namespace weir::redis {
 namespace {
 
-bool Asks(const Charge& charge) noexcept {
-  return charge.verb == Verb::kCheck || charge.verb == Verb::kPeek;
-}
-
-bool IsCounted(const Charge& charge) noexcept {
-  return charge.limit->kind() == LimitKind::kCounted;
-}
-
-bool IsLease(const Charge& charge) noexcept {
-  return IsCounted(charge) && charge.limit->algorithm() == Algorithm::kConcurrency &&
-         charge.verb == Verb::kCheck && charge.cost != 0;
-}
-
 // Of one that nobody was asked about, or could be: nothing speaks against it.
 Decision NothingKnown(const Charge& charge) noexcept {
   const std::int64_t capacity = charge.limit->capacity();
@@ -101,7 +88,7 @@ class SplitGroups::Whole final : public Completion {
   void NameReservation() {
     for (Part& part : parts_) {
       const bool keeps =
-          group_.action == Action::kReserve || std::ranges::any_of(part.charges, IsLease);
+          group_.action == Action::kReserve || std::ranges::any_of(part.charges, TakesLease);
       if (!keeps) continue;
       if (id_ == ReservationId::kNone) {
         id_ = DrawReservationId(part.place.slot);

@@ -23,7 +23,7 @@ while i < last do
   elseif action == 3 then
     -- Whoever comes first says how the parts of a reservation in several slots are settled.
     local text = was[record]
-    ok = text and sub(text, 1, 3) == 'W1\0' and sub(text, 12, 13) ~= '\0\0'
+    ok = text and sub(text, 1, 3) == 'W2\0' and sub(text, 12, 13) ~= '\0\0'
     if ok then
       was[record] = sub(text, 1, 2) .. ARGV[a[i + 4]] .. sub(text, 12)
       call('SETRANGE', KEYS[record], 2, ARGV[a[i + 4]])

@@ -5,9 +5,9 @@
 if not ARGV[2] then
   local key = KEYS[1]
   local add, slack, furthest, most = struct.unpack('<dddd', ARGV[1])
-  local v = redis.pcall('GET', key) or ''
+  local v = redis.pcall('GET', key)
   local l, changed, corrupt = 0, false, 0
-  if v ~= '' then
+  if v then
     if #v > 9 and find(v, '^%d+$') then
       l = (sub(v, 1, -10) - now_s) * 1e9 + (sub(v, -9) - now_n)
     elseif v.err and not find(v.err, 'WRONGTYPE', 1, true) then
@@ -47,7 +47,7 @@ if not ARGV[2] then
       call('DEL', key)
     end
   end
-  if corrupt == 0 then return time[1] .. ' ' .. time[2] .. ' ' .. mask .. ' ' .. v end
+  if corrupt == 0 then return time[1] .. ' ' .. time[2] .. ' ' .. mask .. ' ' .. (v or '') end
   return {time[1] * 1e6 + time[2], mask, '', corrupt, 1}
 end
 
