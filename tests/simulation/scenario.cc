@@ -205,6 +205,8 @@ void Scenario::Submit(int number, Asked& asked) {
   if (random_.Chance(reserve_percent_)) asked.group.action = Action::kReserve;
   asked.group.charges = asked.charges;
   asked.group.decisions = asked.decisions;
+  asked.receipts.resize(asked.charges.size());
+  asked.group.receipts = asked.receipts;
   if (arrangement() == Arrangement::kSingle) {
     const std::vector<EndpointReport> reports = process.commons.Report();
     asked.breaker_was_open = !reports.empty() && reports.front().breaker_open;

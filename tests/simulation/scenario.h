@@ -75,6 +75,7 @@ struct Asked {
 
   std::vector<Charge> charges{};
   std::vector<Decision> decisions{};
+  std::vector<Receipt> receipts{};
   Group group{};
 };
 
