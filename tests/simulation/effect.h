@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include <weir/time.h>
 
@@ -30,5 +31,13 @@ Effect EffectInStore(const Asked& asked, std::size_t part, bool is_lossy);
 
 // The most that it may have given back, whoever was told: nothing or less.
 std::int64_t LeastChange(const Asked& asked, std::size_t part);
+
+// When somebody first tried to settle it, and when somebody had been told that it was.
+Duration FirstSettling(const Asked& asked);
+Duration KnownSettled(const Asked& asked);
+
+// What cannot have been told of settlements where nothing was forgotten: that two took effect, or
+// that another did which nobody asked for.
+std::optional<std::string> FindContradiction(const Asked& asked);
 
 }  // namespace weir::simulation

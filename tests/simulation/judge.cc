@@ -36,6 +36,8 @@ class Trial {
       JudgeAnswer(asked);
       JudgeTime(asked);
       JudgeRecovery(asked);
+      if (IsLossy()) continue;
+      if (const auto found = FindContradiction(asked)) Say("I8", *found + At(asked));
     }
     for (std::size_t rule = 0; rule < scenario_.rules().size(); ++rule) {
       for (std::size_t key = 0; key < scenario_.keys().size(); ++key) {
@@ -140,7 +142,7 @@ class Trial {
       it.window = WindowAt(rule.limit.spec(), TimeInStore(asked, part));
     }
     it.live_until = it.earliest + rule.limit.spec().lease;
-    if (IsSettled(asked)) it.live_until = std::min(it.live_until, asked.afterwards->sent);
+    it.live_until = std::min(it.live_until, FirstSettling(asked));
     return it;
   }
 
@@ -151,10 +153,6 @@ class Trial {
     const Duration told(asked.receipts[part].at.count());
     const bool is_end = RuleOf(asked.parts[part]).limit.algorithm() == Algorithm::kFixedWindow;
     return redis::kEpoch + told - Duration(is_end ? 1 : 0);
-  }
-
-  static bool IsSettled(const Asked& asked) {
-    return asked.afterwards != nullptr && asked.afterwards->settled;
   }
 
   bool IsLossy() const noexcept { return forgets_ || moves_clock_; }
@@ -266,8 +264,8 @@ class Trial {
           Admission admission = AdmissionOf(asked, i, true);
           admission.live_until = admission.at + limit.spec().lease + milliseconds(1);
           // That it was given back may have been forgotten.
-          if (IsSettled(asked) && !forgets_ && asked.afterwards->fate == Fate::kDecided) {
-            admission.live_until = std::min(admission.live_until, asked.afterwards->answered);
+          if (!forgets_) {
+            admission.live_until = std::min(admission.live_until, KnownSettled(asked));
           }
           charged.push_back(admission);
           // Until it is known to have been charged it may have been.
