@@ -34,7 +34,7 @@ Scenario::Scenario(std::uint64_t seed, sim::LuaEngine& engine, Mistake mistake)
   if (random_.Chance(20)) settings_.connections = 2;
   reserve_percent_ = random_.OneOf({0, 0, 10, 50});
   refund_percent_ = random_.OneOf({0, 0, 10});
-  contradict_percent_ = random_.OneOf({0, 30});
+  contradict_percent_ = random_.OneOf({0, 20, 80});
   DrawRules();
   DrawFaults();
   MakeProcesses();
