@@ -213,6 +213,8 @@ class Trial {
     for (const Asked& asked : scenario_.asked()) {
       for (std::size_t i = 0; i < asked.parts.size(); ++i) {
         if (asked.parts[i].rule != rule || asked.parts[i].key != key) continue;
+        const bool is_nothing = asked.fate == Fate::kFailed && !asked.is_split;
+        if (asked.fate == Fate::kNotAsked || is_nothing) continue;
         Touch touch{.asked = asked.at};
         if (asked.fate == Fate::kDecided) touch.answered = asked.answered;
         if (asked.fate == Fate::kDecided && (!asked.is_split || asked.group.decision.allowed)) {

@@ -128,15 +128,16 @@ TEST_P(PlantedInScript, IsFound) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, PlantedInScript,
-    testing::Values(ScriptMistake{"ChargesOnDenial", "local takes = ok and passed[c]",
-                                  "local takes = passed[c]"},
-                    ScriptMistake{"LetsOneMoreThroughAWindow",
-                                  "fits(j, count) end\n\n  local after",
-                                  "fits(j, count - 1) end\n\n  local after"},
-                    ScriptMistake{"RefundsTwiceOnALog", "give_back(k, log, cost)\n",
-                                  "give_back(k, log, 2 * cost)\n"},
-                    ScriptMistake{"SettlesTwice", "call('DEL', KEYS[record]) == 1",
-                                  "call('DEL', KEYS[record]) <= 1"}),
+    testing::Values(
+        ScriptMistake{"ChargesOnDenial", "local takes = ok and passed[c]",
+                      "local takes = passed[c]"},
+        ScriptMistake{"LetsOneMoreThroughAWindow", "fits(j, count) end\n\n  local after",
+                      "fits(j, count - 1) end\n\n  local after"},
+        ScriptMistake{"RefundsTwiceOnALog", "give_back(k, log, cost)\n",
+                      "give_back(k, log, 2 * cost)\n"},
+        ScriptMistake{"LetsTheLastSayHowToSettle", "sub(text, 1, 3) == 'W1\\0' and ", ""},
+        ScriptMistake{"SettlesTwice", "call('DEL', KEYS[record]) == 1",
+                      "call('DEL', KEYS[record]) <= 1"}),
     [](const auto& instance) { return std::string(instance.param.name); });
 
 }  // namespace
