@@ -1,7 +1,6 @@
 #include "engine/blocking_store.h"
 
 #include <cstdlib>
-#include <future>
 #include <iterator>
 #include <utility>
 
@@ -34,14 +33,37 @@ class BlockingStore::Asking final : public Completion {
   std::size_t left_;
 };
 
-BlockingStore::BlockingStore(Clock& clock, const KeyHasher& hasher, Open open)
-    : hasher_(hasher), loop_(clock) {
+BlockingStore::BlockingStore(Clock& clock, const KeyHasher& hasher, Duration timeout, Open open)
+    : hasher_(hasher), timeout_(timeout), loop_(clock) {
   thread_ = std::thread([this, open = std::move(open)] { Run(open); });
 }
 
 BlockingStore::~BlockingStore() {
+  AwaitErrands();
   loop_.Stop();
   thread_.join();
+}
+
+// At most three questions follow one another: an attempt, and what it booked and what it occupies
+// given back.
+void BlockingStore::AwaitErrands() {
+  const auto idle = std::make_shared<std::promise<void>>();
+  const std::future<void> is_idle = idle->get_future();
+  loop_.Post([this, idle] {
+    idle_ = idle;
+    TellIfIdle();
+  });
+  is_idle.wait_for(3 * timeout_);
+}
+
+void BlockingStore::TellIfIdle() {
+  if (!idle_ || !errands_.empty()) return;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!starting_.empty()) return;
+  }
+  idle_->set_value();
+  idle_.reset();
 }
 
 void BlockingStore::Run(const Open& open) {
@@ -113,7 +135,11 @@ void BlockingStore::Errand::Count(std::shared_ptr<const PolicyVersion> version,
 
 SteadyTime BlockingStore::Errand::Time() noexcept { return home_->loop_.now().steady; }
 
-void BlockingStore::Errand::End() noexcept { home_->errands_.erase(place_); }
+void BlockingStore::Errand::End() noexcept {
+  BlockingStore& home = *home_;
+  home.errands_.erase(place_);
+  home.TellIfIdle();
+}
 
 void BlockingStore::SubmitAll() noexcept {
   std::vector<std::unique_ptr<Errand>> starting;

@@ -5,6 +5,7 @@
 
 #include <condition_variable>
 #include <functional>
+#include <future>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -27,8 +28,9 @@ namespace weir {
 class BlockingStore final : public Store {
  public:
   using Open = std::function<std::unique_ptr<Store>(Loop&)>;
-  // `open` is called once, on the new thread. Everything must outlive this.
-  BlockingStore(Clock& clock, const KeyHasher& hasher, Open open);
+  // `open` is called once, on the new thread. `timeout` is how long the store takes to answer at
+  // most. Everything must outlive this.
+  BlockingStore(Clock& clock, const KeyHasher& hasher, Duration timeout, Open open);
   BlockingStore(const BlockingStore&) = delete;
   BlockingStore& operator=(const BlockingStore&) = delete;
   ~BlockingStore() override;
@@ -67,7 +69,8 @@ class BlockingStore final : public Store {
     BlockingStore* home_ = nullptr;
     std::list<std::unique_ptr<Errand>>::iterator place_{};
   };
-  // From any thread. What the store leaves unanswered when it ends is dropped without a word.
+  // From any thread. When the store ends it waits for those under way, because they may have to
+  // give back what they took; but not for one that is never answered.
   void Start(std::unique_ptr<Errand> errand);
 
  private:
@@ -75,8 +78,12 @@ class BlockingStore final : public Store {
 
   void Run(const Open& open);
   void SubmitAll() noexcept;
+  void AwaitErrands();
+  // On the thread.
+  void TellIfIdle();
 
   const KeyHasher& hasher_;
+  const Duration timeout_;
   EpollLoop loop_;
   std::mutex mutex_;
   std::vector<Asking*> asking_;                    // Not yet handed to the store,
@@ -86,6 +93,7 @@ class BlockingStore final : public Store {
   std::optional<DenialNotes> denials_;
   std::vector<Asking*> handing_;
   std::list<std::unique_ptr<Errand>> errands_;
+  std::shared_ptr<std::promise<void>> idle_;  // Who waits for the last errand.
   bool ending_ = false;
   std::thread thread_;
 };

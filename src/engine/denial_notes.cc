@@ -113,6 +113,7 @@ void DenialNotes::Count(std::shared_ptr<const PolicyVersion> version, std::vecto
 void DenialNotes::Close() {
   is_closed_ = true;
   std::vector<Request*> waiting;
+  waiting.reserve(requests_.size());
   for (const auto& [request, owned] : requests_) waiting.push_back(request);
   for (Request* const request : waiting) request->Tell();
 }

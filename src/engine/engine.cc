@@ -55,7 +55,7 @@ Engine::State::State(const Policy& policy, const EngineOptions& options,
     needs_heartbeat = true;
     return;
   }
-  blocking = std::make_unique<BlockingStore>(clock, hasher, [this](Loop& loop) {
+  blocking = std::make_unique<BlockingStore>(clock, hasher, place->timeout(), [this](Loop& loop) {
     return place->OpenOn(loop, SharedPlace::Heartbeat::kYes);
   });
 }

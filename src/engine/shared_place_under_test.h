@@ -44,6 +44,7 @@ struct SharedWorld {
   std::atomic<bool> held{false};    // Answers wait for this.
   // What only has to do with bans is not answered; once this ends, with what is asked next.
   std::atomic<bool> holds_bans{false};
+  std::atomic<Duration> timeout{kTimeout};  // What the place says of itself.
   std::atomic<int> opened{0};
   std::atomic<int> beating{0};
   std::atomic<int> fleet_size{3};
@@ -51,10 +52,13 @@ struct SharedWorld {
   std::mutex mutex;
   std::vector<Seen> seen;  // Under the mutex.
 
-  // Whoever asks about this key, or "*" for all, gets no answer until another is set.
-  void Hold(std::string key) {
+  // Whoever asks about this key, or "*" for all, gets no answer until another is set. What they
+  // asked for is decided then, or at once.
+  enum class Decided : bool { kThen, kAtOnce };
+  void Hold(std::string key, Decided decided = Decided::kThen) {
     const std::scoped_lock lock(mutex);
     held_key = std::move(key);
+    decides_held = decided == Decided::kAtOnce;
   }
   bool Holds(const Group& group) {
     const std::scoped_lock lock(mutex);
@@ -67,6 +71,7 @@ struct SharedWorld {
     return holds_bans && !group.charges.empty() && group.charges[0].aspect != Aspect::kRule;
   }
   std::string held_key;  // Under the mutex.
+  std::atomic<bool> decides_held{false};
 };
 
 // Answers in a later turn.
@@ -83,7 +88,7 @@ class LaterStore final : public Store {
   }
   void Submit(std::span<Group> groups, Now now, Completion& completion) noexcept override {
     for (Group& group : groups) Note(group);
-    for (Group& group : groups) waiting_.push_back({&group, now, &completion});
+    for (Group& group : groups) waiting_.push_back({&group, now, &completion, false});
     if (std::exchange(posted_, true)) return;
     world_.turns.fetch_add(1);
     AnswerLater();
@@ -94,6 +99,7 @@ class LaterStore final : public Store {
     Group* group;
     Now now;
     Completion* completion;
+    bool is_decided = false;
   };
 
   void Note(const Group& group) {
@@ -114,25 +120,32 @@ class LaterStore final : public Store {
     while (world_.held) std::this_thread::yield();
     std::deque<Asked> asked_before = std::exchange(held_, {});
     for (const Asked& asked : std::exchange(waiting_, {})) asked_before.push_back(asked);
-    for (const Asked& asked : asked_before) {
+    for (Asked& asked : asked_before) {
       const bool holds_ban = world_.HoldsBan(*asked.group);
       if (holds_ban || world_.Holds(*asked.group)) {
+        if (world_.decides_held) Decide(asked);
         (holds_ban ? held_ : waiting_).push_back(asked);
         continue;
       }
-      if (world_.fails) {
-        asked.group->error = Error{ErrorCode::kDeadline, "the store did not answer"};
-      } else {
-        world_.state.Decide(*asked.group, asked.now);
-        for (Decision& decision : asked.group->decisions) decision.source = Source::kStore;
-        asked.group->decision.source = Source::kStore;
-      }
+      Decide(asked);
       asked.completion->OnDecided(*asked.group);
     }
     if (waiting_.empty() || posted_) return;
     posted_ = true;
     std::this_thread::yield();
     AnswerLater();
+  }
+
+  void Decide(Asked& asked) {
+    if (std::exchange(asked.is_decided, true)) return;
+    Group& group = *asked.group;
+    if (world_.fails) {
+      group.error = Error{ErrorCode::kDeadline, "the store did not answer"};
+      return;
+    }
+    world_.state.Decide(group, asked.now);
+    for (Decision& decision : group.decisions) decision.source = Source::kStore;
+    group.decision.source = Source::kStore;
   }
 
   SharedWorld& world_;
@@ -153,7 +166,7 @@ class PlaceUnderTest final : public SharedPlace {
     if (heartbeat == Heartbeat::kYes) world_.beating.fetch_add(1);
     return std::make_unique<LaterStore>(world_, loop);
   }
-  Duration timeout() const noexcept override { return SharedWorld::kTimeout; }
+  Duration timeout() const noexcept override { return world_.timeout; }
   void SetFleetSize(int size) noexcept override { world_.fleet_size = size; }
   StoreHealth Health(SteadyTime /*now*/) const override {
     return {.degraded = world_.fails, .fleet_size = world_.fleet_size};

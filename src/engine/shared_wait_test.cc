@@ -234,6 +234,22 @@ TEST_F(SharedWaitTest, GivesBackWhatACancelledAttemptTook) {
   EXPECT_TRUE(engine.Check({.user = "ann"}).decision.allowed);
 }
 
+TEST_F(SharedWaitTest, GivesBackWhatAnAttemptTookWhenTheEngineEnds) {
+  world_.timeout = std::chrono::hours(1);
+  Start(kPlaces);
+  world_.Hold("user=ann", SharedWorld::Decided::kAtOnce);
+  Waited ann;
+  Begin(ann, "ann", minutes(1));
+  AwaitAsked("user=ann");
+  AwaitAnswers();  // Of whoever came after: she has her place, but does not know it yet.
+  std::thread ending([this] { engine_.reset(); });
+  EXPECT_TRUE(ann.IsToldSoon());
+  EXPECT_EQ(ann.Told().reason, Reason::kOverload);
+  world_.Hold("");
+  ending.join();
+  EXPECT_TRUE(Make(kPlaces).Check({.user = "ann"}).decision.allowed);
+}
+
 TEST_F(SharedWaitTest, EndsWithoutTheAnswersItWaitsFor) {
   Engine& engine = Start(kPlaces);
   world_.silent = true;

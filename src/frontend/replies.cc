@@ -12,7 +12,7 @@ Replies::Ticket Replies::Hold(std::size_t weight) {
 
 void Replies::Fill(Ticket ticket, std::string_view reply) {
   // Numbers ascend without gaps, so the place is found by counting.
-  const std::uint64_t number = static_cast<std::uint64_t>(ticket);
+  const auto number = static_cast<std::uint64_t>(ticket);
   if (held_.empty() || number < held_.front().number) return;
   const std::uint64_t index = number - held_.front().number;
   if (index >= held_.size() || held_[index].filled) return;

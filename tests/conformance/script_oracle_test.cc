@@ -22,7 +22,7 @@ constexpr std::uint64_t kFewer = 16;
 std::optional<std::string> RunOnScript(const Trace& trace, Expiry expiry) {
   const auto limit = SharedLimit(trace.spec);
   if (!limit) return "refused: " + limit.error().message;
-  ScriptStore store(expiry);
+  ScriptStore store(expiry, ScriptStore::Company::kEverySecondCall);
   StoreSubject subject(store, *limit, "key");
   const auto wrong = Replay(trace, subject);
   if (!store.problem().empty()) return store.problem();

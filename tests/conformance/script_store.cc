@@ -32,18 +32,32 @@ std::vector<std::string_view> WordsOf(std::string_view bytes) {
   return words;
 }
 
+// Somebody else who asks at the same time.
+struct Bystander {
+  const Limit limit = *Limit::Parse("10/s")->ForSharedStore();
+  const Charge charge{.rule = "bystander", .key = "bystander", .limit = &limit};
+  Decision decision{};
+  Group group{.charges = {&charge, 1}, .decisions = {&decision, 1}};
+};
+
 }  // namespace
 
-ScriptStore::ScriptStore(Expiry expiry) : expiry_(expiry), redis_(Engine()) {}
+ScriptStore::ScriptStore(Expiry expiry, Company company)
+    : expiry_(expiry), company_(company), redis_(Engine()) {}
 
 void ScriptStore::Submit(std::span<Group> groups, Now now, Completion& completion) noexcept {
   redis_.SetTime(std::chrono::floor<std::chrono::microseconds>(now.wall.time_since_epoch()));
   std::size_t next = 0;
+  Bystander bystander;
   while (next < groups.size()) {
     call_.Clear();
+    was_alone_ = company_ == Company::kNever || !was_alone_;
+    if (!was_alone_) call_.Add(bystander.group, now.wall);
     while (next < groups.size() && call_.Add(groups[next], now.wall)) ++next;
     Run(call_);
-    call_.ForEachGroup([&](Group& group) { completion.OnDecided(group); });
+    call_.ForEachGroup([&](Group& group) {
+      if (&group != &bystander.group) completion.OnDecided(group);
+    });
   }
 }
 

@@ -21,7 +21,9 @@ class ScriptStore final : public Store {
     // Keys stay, so that a clock that goes forward and back meets what it left.
     kNever,
   };
-  explicit ScriptStore(Expiry expiry);
+  // Whether calls are shared with somebody else: the script has other ways for those.
+  enum class Company : bool { kNever, kEverySecondCall };
+  explicit ScriptStore(Expiry expiry, Company company = Company::kNever);
 
   std::uint64_t Hash(std::string_view key) const noexcept override { return hasher_(key); }
   // All groups in one call, as far as there is room.
@@ -39,6 +41,8 @@ class ScriptStore final : public Store {
   void Look();
 
   const Expiry expiry_;
+  const Company company_;
+  bool was_alone_ = false;  // The last call.
   const KeyHasher hasher_{HashKind::kXxh3, 1};
   sim::RedisCore redis_;
   redis::ScriptCall call_;

@@ -102,22 +102,28 @@ TEST_F(ScriptValues, ThatAreNotOursAreReplacedAndCountedAndFailNoOtherKey) {
                                  std::string(200, '\0'),
                                  std::string("99999999999999999999999")};
     if (redis::KindOf(limit) == redis::StateKind::kBucket) bad[5] = "12345";
-    for (const std::string& value : bad) {
-      store_.redis().Execute({"SET", key, value, "PX", "60000"});
-      const Decision decision = Ask({ChargeFor("ann", limit), ChargeFor("bob", other)});
-      EXPECT_TRUE(decision.allowed) << key << " " << value;
-      EXPECT_EQ(store_.corrupt(), ++expected) << key << " " << value;
+    // Alone, and beside another.
+    const auto expect_replaced = [&](const auto& spoil, std::string_view what) {
+      spoil();
+      EXPECT_TRUE(Ask({ChargeFor("ann", limit), ChargeFor("bob", other)}).allowed) << key << what;
+      EXPECT_EQ(store_.corrupt(), ++expected) << key << " " << what;
       EXPECT_EQ(Remaining("bob", other), --other_left) << key;
-      EXPECT_EQ(Remaining("ann", limit), limit.spec().queue ? 10 : 9) << key << " " << value;
+      EXPECT_EQ(Remaining("ann", limit), limit.spec().queue ? 10 : 9) << key << " " << what;
+      spoil();
+      EXPECT_TRUE(Ask("ann", limit).allowed) << key << " " << what;
+      EXPECT_EQ(store_.corrupt(), ++expected) << key << " " << what;
+      EXPECT_EQ(Remaining("ann", limit), limit.spec().queue ? 10 : 9) << key << " " << what;
+    };
+    for (const std::string& value : bad) {
+      expect_replaced([&] { store_.redis().Execute({"SET", key, value, "PX", "60000"}); }, value);
     }
     for (const char* command : {"RPUSH", "HSET", "ZADD"}) {
-      store_.redis().Execute({"DEL", key});
-      store_.redis().Execute({command, key, "1", "2"});
-      store_.redis().Execute({"PEXPIRE", key, "60000"});
-      EXPECT_TRUE(Ask({ChargeFor("ann", limit), ChargeFor("bob", other)}).allowed) << key;
-      EXPECT_EQ(store_.corrupt(), ++expected) << key << " " << command;
-      EXPECT_EQ(Remaining("bob", other), --other_left) << key;
-      EXPECT_EQ(Remaining("ann", limit), limit.spec().queue ? 10 : 9) << key;
+      const auto spoil = [&] {
+        store_.redis().Execute({"DEL", key});
+        store_.redis().Execute({command, key, "1", "2"});
+        store_.redis().Execute({"PEXPIRE", key, "60000"});
+      };
+      expect_replaced(spoil, command);
     }
     store_.redis().Execute({"DEL", key});
   }

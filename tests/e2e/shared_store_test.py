@@ -357,6 +357,7 @@ class WithoutItsStore(unittest.TestCase):
         self.assertEqual(self.metric("weir_degraded_seconds"), 0)
         self.assertEqual(self.metric("weir_breaker_state"), 0)
         # One line when it began, one when it ended, however much was asked meanwhile.
+        self.service.wait_for("the store answers again", after=told)
         for words in ("the store failed", "the store answers again"):
             lines = [line for line in self.service.log[told:] if words in line]
             self.assertEqual(len(lines), 1, self.service.log)

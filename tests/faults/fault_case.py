@@ -48,6 +48,10 @@ OUTAGE = BURST + RATE * TIMEOUT
 LOAD = 4000
 
 
+# Bounds that no machine exceeds, however it stalls: for tests of what is counted while all is well.
+PATIENT = "timeout: 5s, max_in_flight: 65536"
+
+
 def at_once():
     """For all that is measured in milliseconds, on a machine that has other things to do."""
     return daemon.at_once()
@@ -157,9 +161,11 @@ class FaultCase(unittest.TestCase):
         return redis_servers.wait_until(peek, "the store says what is left")["remaining"]
 
     def wait_for_store(self, weir, rule="by-closed"):
-        """Until it is the store that decides."""
-        redis_servers.wait_until(
-            lambda: self.decide(weir, rule, "waiting")["source"] == "store", "the store decides")
+        """Until it is the store that decides, for so many clients that every thread has some."""
+        def decides():
+            return all(self.decide(weir, rule, "waiting")["source"] == "store" for _ in range(16))
+
+        redis_servers.wait_until(decides, "the store decides")
 
     def wait_for_calm(self, weir):
         """Until a degraded time is over, which takes a second without failures."""

@@ -66,7 +66,7 @@ class ServiceFaults(FaultCase):
         self.assert_healed(run)
 
     def test_row_03_told_to_end_it_answers_what_it_charged(self):
-        service = self.weir(self.server.url)
+        service = self.weir(self.server.url, redis=fault_case.PATIENT)
         self.wait_for_store(service)
         asks = [Ask("counted", f"ends-{number}") for number in range(4)]
         with self.load(service, asks, rate=10_000, connections=8) as running:

@@ -138,6 +138,7 @@ class SingleServer(FaultCase):
         self.wait_for_store(self.service)
         self.wait_for_calm(self.service)
         self.assertEqual(self.metric(self.service, "weir_degraded_seconds"), 0)
+        self.service.wait_for("the store answers again", after=before)
         lines = [line for line in self.service.log[before:] if "warn" in line.lower()]
         self.assertGreaterEqual(len(lines), 2, self.service.log[before:])
         self.assertLess(len(lines), 8, lines)
@@ -164,7 +165,7 @@ class Every(FaultCase):
 
     def test_conservation_of_what_was_answered_counted_and_stored(self):
         server = self.enterContext(redis_servers.Server())
-        service = self.weir(server.url)
+        service = self.weir(server.url, redis=fault_case.PATIENT)
         self.wait_for_store(service)
         asks = [fault_case.Ask("counted", f"one-{number}", 1 + number) for number in range(5)]
         with self.load(service, asks, rate=3000) as running:

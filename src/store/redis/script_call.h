@@ -175,6 +175,8 @@ class ScriptCall {
   void Encode() const;
   void EncodeShort() const;
   bool IsShort() const noexcept;
+  // The one that has something to be decided, if there is no other, and it has one charge.
+  const Work* OnlyCharge() const noexcept;
   void EncodeGroup(const Work& work) const;
   void SetPlaces() const;
 
@@ -210,7 +212,8 @@ class ScriptCall {
   // What is being sent.
   mutable std::vector<double> numbers_;
   mutable std::vector<std::uint16_t> integers_;
-  mutable bool is_short_ = false;           // Buckets only, whose levels fit into one number.
+  mutable bool is_short_ = false;           // Buckets only, whose levels fit into one number,
+  mutable bool is_one_ = false;             // and just one charge.
   mutable std::vector<std::size_t> order_;  // Of keys_, as they are sent.
   mutable std::size_t plain_ = 0;
   mutable std::size_t logs_ = 0;

@@ -56,8 +56,8 @@ class OneCall : public testing::Test {
 };
 
 TEST_F(OneCall, SendsTheDigestAndDeclaresEveryKey) {
-  EXPECT_EQ(sent_.find("*6\r\n$7\r\nEVALSHA\r\n$40\r\n" + std::string(ScriptDigest()) +
-                       "\r\n$1\r\n1\r\n$17\r\nweir1:{ann}:api:t\r\n"),
+  EXPECT_EQ(sent_.find("*5\r\n$7\r\nEVALSHA\r\n$40\r\n" + std::string(ScriptDigest()) +
+                       "\r\n$1\r\n1\r\n$17\r\nweir1:{ann}:api:t\r\n$32\r\n"),
             0U);
 }
 

@@ -83,6 +83,17 @@ bool ScriptCall::IsShort() const noexcept {
   return true;
 }
 
+const ScriptCall::Work* ScriptCall::OnlyCharge() const noexcept {
+  if (entries_.size() != 1) return nullptr;
+  const Work* only = nullptr;
+  for (const Work& work : works_) {
+    if (work.stage == Stage::kDone) continue;
+    if (only != nullptr || work.count != 1) return nullptr;
+    only = &work;
+  }
+  return only;
+}
+
 // Charges that ask the same share their numbers.
 void ScriptCall::EncodeShort() const {
   numbers_.assign({0, static_cast<double>(plain_), 0});
@@ -106,7 +117,6 @@ void ScriptCall::EncodeShort() const {
     AppendShort(numbers_, LevelChangeOf(limit, request));
     return place.at;
   };
-  integers_.clear();
   for (const Work& work : works_) {
     if (work.stage == Stage::kDone) continue;
     integers_.push_back(static_cast<std::uint16_t>(work.count));
@@ -150,8 +160,17 @@ void ScriptCall::EncodeGroup(const Work& work) const {
 void ScriptCall::Encode() const {
   SetPlaces();
   is_short_ = IsShort();
-  if (is_short_) return EncodeShort();
   integers_.clear();
+  const Work* const only = is_short_ ? OnlyCharge() : nullptr;
+  is_one_ = only != nullptr;
+  if (is_one_) {
+    const Entry& entry = entries_[only->first];
+    numbers_.clear();
+    AppendShort(numbers_, LevelChangeOf(*entry.limit,
+                                        only->doomed ? AskedOnly(entry.request) : entry.request));
+    return;
+  }
+  if (is_short_) return EncodeShort();
   numbers_.assign({4, static_cast<double>(plain_), 1});
   for (const Work& work : works_) {
     // A record that is only read is among the plain keys.
@@ -161,6 +180,13 @@ void ScriptCall::Encode() const {
 
 void ScriptCall::Write(ByteBuffer& out, Form form) const {
   Encode();
+  const std::size_t arguments = is_one_ ? 1 : 2 + texts_.size();
+  CommandWriter writer(out, 3 + keys_.size() + arguments);
+  writer.Word(form == Form::kText ? "EVAL" : "EVALSHA");
+  writer.Word(form == Form::kText ? ScriptText() : ScriptDigest());
+  writer.Number(keys_.size());
+  for (const std::size_t key : order_) writer.Word(TextOf(keys_[key]));
+  if (is_one_) return writer.Word(BytesOf(numbers_));
   std::string shape;
   shape.reserve(1 + numbers_.size() + 2 * plain_ + integers_.size());
   // Of the numbers three come first.
@@ -172,11 +198,6 @@ void ScriptCall::Write(ByteBuffer& out, Form form) const {
   numbers.append(scratch, '\xff').append(scratch, '\0');
   numbers.append(BytesOf(numbers_).substr(kFirst * sizeof(double)));
 
-  CommandWriter writer(out, 5 + keys_.size() + texts_.size());
-  writer.Word(form == Form::kText ? "EVAL" : "EVALSHA");
-  writer.Word(form == Form::kText ? ScriptText() : ScriptDigest());
-  writer.Number(keys_.size());
-  for (const std::size_t key : order_) writer.Word(TextOf(keys_[key]));
   writer.Word(shape);
   writer.Word(numbers, BytesOf(integers_));
   for (const std::string& text : texts_) writer.Word(text);

@@ -15,7 +15,7 @@ namespace weir::redis {
 // than the first needs +select, and a cluster +cluster|slots and +asking. Servers before 7.0 have
 // no rights for parts of a command: there +client and +cluster.
 inline constexpr std::string_view kLeastRights =
-    "~weir1:* +evalsha +eval +time +mget +set +del +getrange +setrange +strlen +pexpire +zadd "
+    "~weir1:* +evalsha +eval +time +get +mget +set +del +getrange +setrange +strlen +pexpire +zadd "
     "+zremrangebyscore +zcard";
 
 struct ServerFacts {

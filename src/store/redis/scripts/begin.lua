@@ -6,6 +6,8 @@
 --            levels of short buckets; then what the parts below say
 --   ARGV[3+] texts that records are made of
 --
+-- One charge on one key may come in another form: see one_bucket.lua.
+--
 -- The answer: the time in microseconds since 1970, verdicts as bits, 46 to a number, the plain values
 -- as they were before, and what the charges on logs saw; then, if some values were not ours, how
 -- many, and which of the plain ones. Where all went well with short buckets, one text with blanks in
@@ -17,10 +19,3 @@ local call, format, sub, find = redis.call, string.format, string.sub, string.fi
 local time = call('TIME')
 local now_s, now_n = time[1] - 1735689600, time[2] * 1000
 if now_s < 0 then now_s, now_n = 0, 0 end
-local a = {struct.unpack(ARGV[1], ARGV[2])}
-local plain = a[2]
-local was = {}
-if plain > 0 then was = call('MGET', unpack(KEYS, 1, plain)) end
-local mask, weight = 0, 1
-local corrupt, not_ours = 0, nil
-
