@@ -1,7 +1,6 @@
 #include "judge.h"
 
 #include <algorithm>
-#include <map>
 
 #include "effect.h"
 #include "ledger.h"
