@@ -244,7 +244,7 @@ Deployment::Drawn Deployment::DrawDataFault(RedisServer& server, Random& random)
               .begin = [&server, step] { server.MoveClock(step); },
               .end = [&server, step] { server.MoveClock(-step); },
               .moves_clock = true,
-              .moves_clock_back = true,
+              .moves_clock_back = back,
               .is_harmless = true};
     }
   }

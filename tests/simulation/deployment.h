@@ -26,6 +26,7 @@ struct Fault {
   Duration ends{0};
   // The servers may have less in them than they were told, so each key may have one burst more.
   bool forgets = false;
+  // Set back when it begins or, if it is set ahead then, when it ends.
   bool moves_clock = false;
   bool moves_clock_back = false;
   // Well-behaved clients do not notice.

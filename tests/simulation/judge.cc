@@ -1,10 +1,13 @@
 #include "judge.h"
 
 #include <algorithm>
-#include <map>
 
+#include "effect.h"
+#include "ledger.h"
 #include "promise.h"
 #include "store/guard/share.h"
+#include "store/redis/charge_numbers.h"
+#include "windows.h"
 
 namespace weir::simulation {
 namespace {
@@ -18,8 +21,10 @@ class Trial {
     for (const Fault& fault : scenario.faults()) {
       if (fault.forgets) lapses_.push_back({fault.begins, fault.ends});
       // A clock jumps twice: there and back.
-      if (fault.moves_clock) lapses_.push_back({fault.begins, fault.begins});
-      if (fault.moves_clock) lapses_.push_back({fault.ends, fault.ends});
+      if (fault.moves_clock) {
+        jumps_.insert(jumps_.end(), {fault.begins, fault.ends});
+        steps_back_.push_back(fault.moves_clock_back ? fault.begins : fault.ends);
+      }
       forgets_ |= fault.forgets;
       moves_clock_ |= fault.moves_clock;
     }
@@ -30,6 +35,8 @@ class Trial {
       JudgeAnswer(asked);
       JudgeTime(asked);
       JudgeRecovery(asked);
+      if (IsLossy()) continue;
+      if (const auto found = FindContradiction(asked)) Say("I8", *found + At(asked));
     }
     for (std::size_t rule = 0; rule < scenario_.rules().size(); ++rule) {
       for (std::size_t key = 0; key < scenario_.keys().size(); ++key) {
@@ -130,63 +137,34 @@ class Trial {
     } else {
       it.at = it.earliest = it.latest = scenario_.ToWorld(asked.group.decided_at);
     }
+    if (by_store && rule.limit.algorithm() == Algorithm::kFixedWindow) {
+      it.window = WindowAt(rule.limit.spec(), TimeInStore(asked, part));
+    }
     it.live_until = it.earliest + rule.limit.spec().lease;
-    if (IsSettled(asked)) it.live_until = std::min(it.live_until, asked.afterwards->sent);
+    it.live_until = std::min(it.live_until, FirstSettling(asked));
     return it;
   }
 
-  static bool IsSettled(const Asked& asked) {
-    return asked.afterwards != nullptr && asked.afterwards->settled;
+  // When a part was charged, by the clock of its server. Of parts in several places the store tells
+  // only what it goes by itself: the date in a log, the end of a window.
+  WallTime TimeInStore(const Asked& asked, std::size_t part) const {
+    if (!asked.is_split) return asked.group.decided_at;
+    const Duration told(asked.receipts[part].at.count());
+    const bool is_end = RuleOf(asked.parts[part]).limit.algorithm() == Algorithm::kFixedWindow;
+    return redis::kEpoch + told - Duration(is_end ? 1 : 0);
   }
 
-  // By how much more a part was charged in the end, if what came afterwards took effect: less than
-  // nothing if some was given back. Leases know only that they are over.
-  static std::int64_t Change(const Asked& asked, std::size_t part) {
-    const Afterwards* const after = asked.afterwards.get();
-    if (after == nullptr) return 0;
-    if (asked.charges[part].limit->algorithm() == Algorithm::kConcurrency) return 0;
-    if (after->settled) {
-      // Of what was not reserved only leases are given back.
-      const bool was_reserved = asked.group.action == Action::kReserve;
-      return was_reserved ? *after->settled - asked.parts[part].cost : 0;
-    }
-    return after->part == part ? -after->refunded : 0;
-  }
+  bool IsLossy() const noexcept { return forgets_ || moves_clock_; }
 
-  // The same by what the store charged: it may not have been told. Of several places one may fail
-  // and others not.
-  static std::int64_t ChangeInStore(const Asked& asked, std::size_t part) {
-    if (asked.afterwards == nullptr) return 0;
-    const Fate fate = asked.afterwards->fate;
-    const bool may_be = fate == Fate::kDecided || fate == Fate::kUnknown ||
-                        (fate == Fate::kFailed && asked.is_split);
-    return may_be ? Change(asked, part) : 0;
-  }
-
-  // Whether it took effect in every part, for sure. Where some are elsewhere, one may have been
-  // lost; what was forgotten cannot be given back.
-  bool IsCertain(const Asked& asked) const {
-    return asked.afterwards->fate == Fate::kDecided && !asked.is_split && !forgets_ &&
-           !moves_clock_;
-  }
-
-  // When it was over, for sure.
-  static Duration EndOf(const Asked& asked) {
-    const Afterwards& after = *asked.afterwards;
-    const bool is_over = after.fate == Fate::kDecided || after.fate == Fate::kNotAsked ||
-                         (after.fate == Fate::kFailed && !asked.is_split);
-    return is_over ? after.answered : Duration::max();
-  }
-
-  template <typename ChangeOf>
-  std::vector<GivenBack> GivenBackOf(int rule, int key, ChangeOf change_of) const {
+  // By the store, or by a process itself.
+  std::vector<GivenBack> GivenBackOf(int rule, int key, bool by_store) const {
     std::vector<GivenBack> given_back;
     for (const Asked& asked : scenario_.asked()) {
       for (std::size_t i = 0; i < asked.parts.size() && asked.afterwards != nullptr; ++i) {
         if (asked.parts[i].rule != rule || asked.parts[i].key != key) continue;
-        const std::int64_t change = change_of(asked, i);
-        if (change >= 0) continue;
-        given_back.push_back({asked.afterwards->sent, EndOf(asked), -change});
+        const Effect effect = EffectInStore(asked, i, IsLossy());
+        const std::int64_t change = by_store ? effect.least : LeastChange(asked, i);
+        if (change < 0) given_back.push_back({effect.sent, effect.ended, -change});
       }
     }
     return given_back;
@@ -212,14 +190,42 @@ class Trial {
     const std::string which = " of " + scenario_.rules()[static_cast<std::size_t>(rule)].name +
                               ", " + scenario_.keys()[static_cast<std::size_t>(key)];
     PromiseTerms terms{.lapses = lapses_,
-                       .given_back = GivenBackOf(rule, key, ChangeInStore),
-                       .moves_clock = moves_clock_};
+                       .given_back = GivenBackOf(rule, key, true),
+                       .jumps = jumps_,
+                       .steps_back = steps_back_};
     const bool has_splits =
         std::ranges::any_of(by_store, [](const Admission& it) { return it.earliest != it.latest; });
-    if (!moves_clock_ && !has_splits) terms.wall_offset = scenario_.ServerOffset();
+    terms.is_dated = !moves_clock_ && !has_splits;
     if (const auto found = FindExcess(limit, by_store, terms)) Say("I1", *found + which);
-    JudgeShares(rule, by_process, GivenBackOf(rule, key, Change), which);
+    if (moves_clock_ && limit.algorithm() == Algorithm::kFixedWindow) {
+      const auto found = FindGainByStepBack(limit, by_store, TouchesOf(rule, key), terms);
+      if (found) Say("I1", *found + which);
+    }
+    JudgeShares(rule, by_process, GivenBackOf(rule, key, false), which);
     JudgeDenials(rule, key, which);
+  }
+
+  // Everything that may have reached a fixed window.
+  std::vector<Touch> TouchesOf(int rule, int key) const {
+    const Limit& limit = scenario_.rules()[static_cast<std::size_t>(rule)].limit;
+    std::vector<Touch> touches;
+    for (const Asked& asked : scenario_.asked()) {
+      for (std::size_t i = 0; i < asked.parts.size(); ++i) {
+        if (asked.parts[i].rule != rule || asked.parts[i].key != key) continue;
+        const bool is_nothing = asked.fate == Fate::kFailed && !asked.is_split;
+        if (asked.fate == Fate::kNotAsked || is_nothing) continue;
+        Touch touch{.asked = asked.at};
+        if (asked.fate == Fate::kDecided) touch.answered = asked.answered;
+        if (asked.fate == Fate::kDecided && (!asked.is_split || asked.group.decision.allowed)) {
+          touch.window = WindowAt(limit.spec(), TimeInStore(asked, i));
+        }
+        touches.push_back(touch);
+        if (asked.afterwards == nullptr) continue;
+        const Effect effect = EffectInStore(asked, i, true);
+        touches.push_back({.asked = effect.sent, .answered = effect.ended});
+      }
+    }
+    return touches;
   }
 
   // What each process let through by itself is within its share.
@@ -259,18 +265,18 @@ class Trial {
           Admission admission = AdmissionOf(asked, i, true);
           admission.live_until = admission.at + limit.spec().lease + milliseconds(1);
           // That it was given back may have been forgotten.
-          if (IsSettled(asked) && !forgets_ && asked.afterwards->fate == Fate::kDecided) {
-            admission.live_until = std::min(admission.live_until, asked.afterwards->answered);
+          if (!forgets_) {
+            admission.live_until = std::min(admission.live_until, KnownSettled(asked));
           }
           charged.push_back(admission);
           // Until it is known to have been charged it may have been.
           unknown.push_back({asked.at, admission.at, asked.parts[i].cost});
           // What was given back is left aside; what was charged besides is not.
-          if (const std::int64_t debt = ChangeInStore(asked, i); debt > 0) {
-            const Duration end = IsCertain(asked) ? EndOf(asked) : Duration::max();
-            unknown.push_back({asked.afterwards->sent, end, debt});
+          if (const Effect effect = EffectInStore(asked, i, IsLossy()); effect.most > 0) {
+            const Duration end = effect.is_certain() ? effect.ended : Duration::max();
+            unknown.push_back({effect.sent, end, effect.most});
             if (end == Duration::max()) continue;
-            charged.push_back({.at = end, .asked = end, .answered = end, .cost = debt});
+            charged.push_back({.at = end, .asked = end, .answered = end, .cost = effect.most});
           }
         }
       }
@@ -299,39 +305,37 @@ class Trial {
         Say("I7", "the ledger of " + key + " could not be read");
         continue;
       }
-      std::int64_t admitted = 0;
+      std::vector<LedgerLine> lines;
       std::int64_t unknown = 0;
-      std::int64_t perhaps_given_back = 0;
-      const Limit& limit = scenario_.rules()[static_cast<std::size_t>(entry.rule)].limit;
-      const bool is_log = limit.algorithm() == Algorithm::kSlidingLog;
       for (const Asked& asked : scenario_.asked()) {
         for (std::size_t i = 0; i < asked.parts.size(); ++i) {
           const Part& part = asked.parts[i];
           if (part.rule != entry.rule || part.key != entry.key) continue;
-          const bool is_decided = asked.fate == Fate::kDecided;
-          const bool is_allowed = asked.group.decision.allowed;
-          if (is_decided && is_allowed) {
-            const std::int64_t change = ChangeInStore(asked, i);
-            const bool is_certain = change == 0 || IsCertain(asked);
-            admitted += part.cost + (is_certain ? change : 0);
-            if (!is_certain) unknown += std::max<std::int64_t>(0, change);
-            if (!is_certain) perhaps_given_back -= std::min<std::int64_t>(0, change);
-            // Taken from the oldest of a log, which may be what another's settlement finds gone.
-            if (is_log && asked.afterwards != nullptr) unknown += asked.afterwards->refunded;
+          if (asked.fate == Fate::kDecided && asked.group.decision.allowed) {
+            lines.push_back({.cost = part.cost,
+                             .date = TimeInStore(asked, i),
+                             .effect = EffectInStore(asked, i, IsLossy())});
           } else if (asked.fate == Fate::kUnknown || asked.is_split) {
             // What a part took is given back, unless that is lost.
             unknown += part.cost;
           }
         }
       }
-      const std::string figures = std::to_string(*entry.charged) + " charged, " +
-                                  std::to_string(admitted) + " let through, " +
-                                  std::to_string(unknown) + " unknown, " + key;
-      if (*entry.charged > admitted + unknown) Say("I8", "too much: " + figures);
-      if (!forgets_ && !moves_clock_ && *entry.charged < admitted - perhaps_given_back) {
-        Say("I8", "too little: " + figures);
-      }
+      JudgeLedger(entry, lines, unknown);
     }
+  }
+
+  void JudgeLedger(const Scenario::LedgerEntry& entry, const std::vector<LedgerLine>& lines,
+                   std::int64_t unknown) {
+    const Limit& limit = scenario_.rules()[static_cast<std::size_t>(entry.rule)].limit;
+    const bool is_log = limit.algorithm() == Algorithm::kSlidingLog && !IsLossy();
+    const LedgerBounds bounds = is_log ? BoundsOfLog(lines, unknown) : BoundsOfSums(lines, unknown);
+    const std::string figures =
+        std::to_string(*entry.charged) + " charged, from " + std::to_string(bounds.least) + " to " +
+        std::to_string(bounds.most) + " let through, " + std::to_string(unknown) + " unknown, " +
+        scenario_.keys()[static_cast<std::size_t>(entry.key)];
+    if (*entry.charged > bounds.most) Say("I8", "too much: " + figures);
+    if (!IsLossy() && *entry.charged < bounds.least) Say("I8", "too little: " + figures);
   }
 
   void JudgeFleet() {
@@ -344,6 +348,8 @@ class Trial {
 
   const Scenario& scenario_;
   std::vector<Lapse> lapses_;
+  std::vector<Duration> jumps_;
+  std::vector<Duration> steps_back_;
   bool forgets_ = false;
   bool moves_clock_ = false;
   std::vector<std::string> broken_;

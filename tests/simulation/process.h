@@ -23,7 +23,6 @@ enum class Mistake : std::uint8_t {
   kAnswersTwice,
   kForgetsAnAnswer,
   kLetsThroughWhenClosed,
-  kChargesOnDenial,  // By the script.
   kKeepsWhatIsCancelled,
   kRefundsTwice,
 };

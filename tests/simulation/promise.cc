@@ -1,9 +1,9 @@
 #include "promise.h"
 
 #include <algorithm>
-#include <map>
 
 #include "sim/sim_loop.h"
+#include "windows.h"
 
 namespace weir::simulation {
 namespace {
@@ -32,18 +32,9 @@ Wide MostIn(const LimitSpec& spec, Duration length, std::int64_t largest_cost) {
   }
 }
 
-std::int64_t LapsesBetween(const PromiseTerms& terms, Duration first, Duration last) {
-  return std::ranges::count_if(terms.lapses, [&](const Lapse& lapse) {
-    return lapse.begins <= last && first <= lapse.ends;
-  });
-}
-
-std::int64_t GivenBackBetween(const PromiseTerms& terms, Duration first, Duration last) {
-  std::int64_t units = 0;
-  for (const GivenBack& it : terms.given_back) {
-    if (it.begins <= last && first <= it.ends) units += it.units;
-  }
-  return units;
+std::int64_t JumpsBetween(const PromiseTerms& terms, Duration first, Duration last) {
+  return std::ranges::count_if(terms.jumps,
+                               [&](Duration jump) { return first <= jump && jump <= last; });
 }
 
 std::string Text(std::int64_t sum, Duration from, Duration to) {
@@ -68,42 +59,37 @@ std::optional<std::string> FindExcessOfLeases(const Limit& limit,
   return std::nullopt;
 }
 
-// Since 1970, in windows.
+// By a clock that is never moved.
 std::int64_t WindowOf(const LimitSpec& spec, Duration at, Duration wall_offset) {
-  const WallTime wall = sim::SimLoop::Beginning() + at + wall_offset;
-  return wall.time_since_epoch() / spec.period;
-}
-
-std::optional<std::string> FindFullWindow(const Limit& limit,
-                                          const std::vector<Admission>& admissions,
-                                          const PromiseTerms& terms) {
-  const LimitSpec& spec = limit.spec();
-  std::map<std::int64_t, std::int64_t> sums;
-  std::map<std::int64_t, Duration> firsts;
-  for (const Admission& it : admissions) {
-    const std::int64_t window = WindowOf(spec, it.at, *terms.wall_offset);
-    const Duration first = firsts.emplace(window, it.asked).first->second;
-    const std::int64_t sum = sums[window] += it.cost;
-    const std::int64_t most = spec.count * (1 + LapsesBetween(terms, first, it.answered)) +
-                              GivenBackBetween(terms, first, it.answered);
-    if (sum > most) {
-      return Text(sum, first, it.at) + " in one window";
-    }
-  }
-  return std::nullopt;
+  return WindowAt(spec, sim::SimLoop::Beginning() + at + wall_offset);
 }
 
 }  // namespace
 
+std::int64_t LapsesBetween(const PromiseTerms& terms, Duration first, Duration last) {
+  return std::ranges::count_if(terms.lapses, [&](const Lapse& lapse) {
+    return lapse.begins <= last && first <= lapse.ends;
+  });
+}
+
+std::int64_t GivenBackBetween(const PromiseTerms& terms, Duration first, Duration last) {
+  std::int64_t units = 0;
+  for (const GivenBack& it : terms.given_back) {
+    if (it.begins <= last && first <= it.ends) units += it.units;
+  }
+  return units;
+}
+
 std::optional<std::string> FindExcess(const Limit& limit, std::vector<Admission> admissions,
                                       const PromiseTerms& terms) {
   const LimitSpec& spec = limit.spec();
-  const bool has_calendar = terms.wall_offset.has_value();
   if (spec.algorithm == Algorithm::kConcurrency) {
-    return has_calendar ? FindExcessOfLeases(limit, admissions, terms) : std::nullopt;
+    return terms.is_dated ? FindExcessOfLeases(limit, admissions, terms) : std::nullopt;
   }
-  if (spec.algorithm == Algorithm::kFixedWindow && has_calendar) {
-    if (auto found = FindFullWindow(limit, admissions, terms)) return found;
+  if (spec.algorithm == Algorithm::kFixedWindow) {
+    auto found = FindFullWindow(limit, admissions, terms);
+    // By another clock than the servers' a jump may make several windows end at any time.
+    if (found || !terms.jumps.empty()) return found;
   }
   std::ranges::sort(admissions, {}, [](const Admission& it) { return it.at + it.delay; });
   std::int64_t largest = 0;
@@ -122,11 +108,10 @@ std::optional<std::string> FindExcess(const Limit& limit, std::vector<Admission>
       asked = std::min(asked, it.asked);
       answered = std::max(answered, it.answered);
       // One burst for each; those who wait in a queue go ahead besides.
-      const bool has_windows = spec.algorithm == Algorithm::kFixedWindow && terms.moves_clock;
-      const Wide burst =
-          Wide{limit.capacity()} * (has_windows ? 2 : 1) + (spec.queue ? largest : 0);
-      const Wide more =
-          burst * LapsesBetween(terms, asked, answered) + GivenBackBetween(terms, asked, answered);
+      const Wide burst = Wide{limit.capacity()} + (spec.queue ? largest : 0);
+      const std::int64_t bursts =
+          LapsesBetween(terms, asked, answered) + JumpsBetween(terms, asked, answered);
+      const Wide more = burst * bursts + GivenBackBetween(terms, asked, answered);
       if (Wide{sum} > MostIn(spec, ends - begins, largest) + more) return Text(sum, begins, ends);
     }
   }

@@ -19,9 +19,11 @@ struct Admission {
   Duration answered{0};
   std::int64_t cost = 1;
   Duration live_until{0};  // Leases.
+  // Fixed windows: the one that it was counted in by the server, since 1970, if that is known.
+  std::optional<std::int64_t> window{};
 };
 
-// Some time within it a server forgot something, or took another time for the present.
+// Some time within it a server forgot something.
 struct Lapse {
   Duration begins{0};
   Duration ends{0};
@@ -37,13 +39,15 @@ struct GivenBack {
 struct PromiseTerms {
   std::vector<Lapse> lapses{};
   std::vector<GivenBack> given_back{};
-  // How far the server's calendar is ahead of the world's time, if that is known, and `at` is when
-  // it was by that calendar.
-  std::optional<Duration> wall_offset{};
-  // The servers' clock was moved. Windows end elsewhere then: besides the one that a jump makes
-  // fresh, another may end soon after it.
-  bool moves_clock = false;
+  // When the clock of a server was moved, either way, and when it was set back.
+  std::vector<Duration> jumps{};
+  std::vector<Duration> steps_back{};
+  // `at` is when it was decided, exactly, by a clock that is never moved.
+  bool is_dated = false;
 };
+
+std::int64_t LapsesBetween(const PromiseTerms& terms, Duration first, Duration last);
+std::int64_t GivenBackBetween(const PromiseTerms& terms, Duration first, Duration last);
 
 // The first interval in which there was too much.
 std::optional<std::string> FindExcess(const Limit& limit, std::vector<Admission> admissions,

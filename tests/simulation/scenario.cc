@@ -34,6 +34,7 @@ Scenario::Scenario(std::uint64_t seed, sim::LuaEngine& engine, Mistake mistake)
   if (random_.Chance(20)) settings_.connections = 2;
   reserve_percent_ = random_.OneOf({0, 0, 10, 50});
   refund_percent_ = random_.OneOf({0, 0, 10});
+  contradict_percent_ = random_.OneOf({0, 20, 80});
   DrawRules();
   DrawFaults();
   MakeProcesses();
@@ -205,6 +206,8 @@ void Scenario::Submit(int number, Asked& asked) {
   if (random_.Chance(reserve_percent_)) asked.group.action = Action::kReserve;
   asked.group.charges = asked.charges;
   asked.group.decisions = asked.decisions;
+  asked.receipts.resize(asked.charges.size());
+  asked.group.receipts = asked.receipts;
   if (arrangement() == Arrangement::kSingle) {
     const std::vector<EndpointReport> reports = process.commons.Report();
     asked.breaker_was_open = !reports.empty() && reports.front().breaker_open;
@@ -219,6 +222,7 @@ void Scenario::OnStoreAnswered(Group& group) {
                                                                 : Fate::kFailed;
   if (const auto after = afterwards_by_group_.find(&group); after != afterwards_by_group_.end()) {
     after->second->fate = fate;
+    after->second->was_gone = group.error && group.error->code == ErrorCode::kNotFound;
     return;
   }
   const auto found = by_group_.find(&group);
@@ -262,16 +266,43 @@ void Scenario::PlanAfterwards(Asked& asked) {
   });
 }
 
-void Scenario::Settle(Asked& asked) {
-  asked.afterwards = std::make_unique<Afterwards>();
-  Afterwards& after = *asked.afterwards;
-  const bool commits = asked.group.action == Action::kReserve && random_.Chance(60);
+namespace {
+
+// How a reservation is settled, or leases are given back.
+void DrawSettlement(const Asked& asked, Afterwards& after, Random& random) {
+  const bool commits = asked.group.action == Action::kReserve && random.Chance(60);
   // Now and then more than was reserved.
-  after.settled = commits ? random_.Between(0, random_.Chance(20) ? 6 : 2) : 0;
+  after.settled = commits ? random.Between(0, random.Chance(20) ? 6 : 2) : 0;
   after.group = {.action = commits ? Action::kCommit : Action::kCancel,
                  .reservation = asked.group.reservation,
                  .cost = *after.settled};
-  SendAfterwards(asked);
+}
+
+}  // namespace
+
+void Scenario::Settle(Asked& asked) {
+  asked.afterwards = std::make_unique<Afterwards>();
+  asked.afterwards->process = asked.process;
+  DrawSettlement(asked, *asked.afterwards, random_);
+  SendAfterwards(*asked.afterwards);
+  // Of a reservation that the process keeps itself nobody else knows.
+  const bool is_shared = asked.group.action == Action::kReserve && asked.fate == Fate::kDecided;
+  if (is_shared && random_.Chance(contradict_percent_)) PlanContradiction(asked);
+}
+
+// At once, while the first is under way, or when its time has run out; also by somebody else.
+void Scenario::PlanContradiction(Asked& asked) {
+  const Duration delay = random_.OneOf(
+      {Duration(0), random_.Between(Duration(0), settings_.timeout),
+       random_.Between(settings_.timeout, settings_.timeout + Duration(milliseconds(200)))});
+  const auto process = static_cast<int>(random_.Index(processes_.size()));
+  asked.contradiction = std::make_unique<Afterwards>();
+  asked.contradiction->process = random_.Chance(50) ? process : asked.process;
+  DrawSettlement(asked, *asked.contradiction, random_);
+  world_.After(delay, [this, &asked] {
+    Process& by = *processes_[static_cast<std::size_t>(asked.contradiction->process)];
+    by.loop.Post([this, &asked] { SendAfterwards(*asked.contradiction); });
+  });
 }
 
 void Scenario::Refund(Asked& asked) {
@@ -281,6 +312,7 @@ void Scenario::Refund(Asked& asked) {
   if (charged.limit->algorithm() == Algorithm::kConcurrency) return;
   asked.afterwards = std::make_unique<Afterwards>();
   Afterwards& after = *asked.afterwards;
+  after.process = asked.process;
   after.part = part;
   after.refunded = random_.Between(1, charged.cost);
   after.charge = charged;
@@ -288,12 +320,11 @@ void Scenario::Refund(Asked& asked) {
   after.charge->cost = after.refunded;
   after.group = {.charges = std::span(&*after.charge, 1),
                  .decisions = std::span(&after.decision, 1)};
-  SendAfterwards(asked);
+  SendAfterwards(after);
 }
 
-void Scenario::SendAfterwards(Asked& asked) {
-  Process& process = *processes_[static_cast<std::size_t>(asked.process)];
-  Afterwards& after = *asked.afterwards;
+void Scenario::SendAfterwards(Afterwards& after) {
+  Process& process = *processes_[static_cast<std::size_t>(after.process)];
   after.sent = world_.elapsed();
   afterwards_by_group_[&after.group] = &after;
   process.store.Submit(std::span(&after.group, 1), process.loop.now(), *this);

@@ -47,9 +47,11 @@ enum class Fate : std::uint8_t {
 // Of a request that was let through, what it turned out to have cost: a reservation is committed or
 // cancelled, a lease given back, some units of another are refunded.
 struct Afterwards {
+  int process = 0;
   Duration sent{0};
   Duration answered = Duration::max();
   Fate fate = Fate::kNotAsked;
+  bool was_gone = false;  // Failed because there was nothing left to be settled.
   // Settled: what every part cost.
   std::optional<std::int64_t> settled{};
   // Refunded: of this part so many.
@@ -72,9 +74,12 @@ struct Asked {
   Duration answered{-1};
   int answers = 0;
   std::unique_ptr<Afterwards> afterwards{};
+  // Of a reservation: somebody settled it once more, perhaps another way. Only one may count.
+  std::unique_ptr<Afterwards> contradiction{};
 
   std::vector<Charge> charges{};
   std::vector<Decision> decisions{};
+  std::vector<Receipt> receipts{};
   Group group{};
 };
 
@@ -146,7 +151,8 @@ class Scenario final : private Completion, private Testimony {
   void PlanAfterwards(Asked& asked);
   void Settle(Asked& asked);
   void Refund(Asked& asked);
-  void SendAfterwards(Asked& asked);
+  void PlanContradiction(Asked& asked);
+  void SendAfterwards(Afterwards& after);
   void Replay(const Asked& asked);
   void LookAround();
   void AskLedgers();
@@ -170,6 +176,7 @@ class Scenario final : private Completion, private Testimony {
   // How many ask for a reservation, and of the others how many give something back.
   int reserve_percent_ = 0;
   int refund_percent_ = 0;
+  int contradict_percent_ = 0;
   std::vector<std::unique_ptr<Process>> processes_;
   std::deque<Asked> asked_;
   std::unordered_map<Group*, Asked*> by_group_;

@@ -84,33 +84,61 @@ TEST(Simulation, RunsTheSameForTheSameSeed) {
 // A judge who finds nothing is worth something only if he finds what is there.
 class PlantedMistake : public testing::TestWithParam<Mistake> {};
 
+bool IsFoundIn(sim::LuaEngine& engine, Mistake mistake) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    if (!RunSeed(seed, engine, mistake).broken.empty()) return true;
+  }
+  return false;
+}
+
 TEST_P(PlantedMistake, IsFound) {
-  sim::LuaEngine::Options options;
-  bool is_edited = GetParam() != Mistake::kChargesOnDenial;
-  if (!is_edited) {
-    options.edit = [&is_edited](std::string text) {
-      const std::string right = "local takes = ok and passed[c]";
-      const std::size_t at = text.find(right);
-      if (at == std::string::npos) return text;
-      is_edited = true;
-      return text.replace(at, right.size(), "local takes = passed[c]");
-    };
-  }
-  sim::LuaEngine engine(options);
-  int found = 0;
-  for (std::uint64_t seed = 1; seed <= 60 && found == 0; ++seed) {
-    if (!RunSeed(seed, engine, GetParam()).broken.empty()) ++found;
-  }
-  EXPECT_GT(found, 0);
-  EXPECT_TRUE(is_edited) << "the script has changed";
+  sim::LuaEngine engine;
+  EXPECT_TRUE(IsFoundIn(engine, GetParam()));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PlantedMistake,
                          testing::Values(Mistake::kRepeatsWhatTimedOut,
                                          Mistake::kReplaysAfterOutage, Mistake::kAnswersTwice,
                                          Mistake::kForgetsAnAnswer, Mistake::kLetsThroughWhenClosed,
-                                         Mistake::kChargesOnDenial, Mistake::kKeepsWhatIsCancelled,
-                                         Mistake::kRefundsTwice));
+                                         Mistake::kKeepsWhatIsCancelled, Mistake::kRefundsTwice));
+
+// The same for mistakes of the script.
+struct ScriptMistake {
+  const char* name;
+  const char* right;
+  const char* wrong;
+};
+
+class PlantedInScript : public testing::TestWithParam<ScriptMistake> {};
+
+TEST_P(PlantedInScript, IsFound) {
+  bool is_edited = false;
+  sim::LuaEngine::Options options;
+  options.edit = [&is_edited](std::string text) {
+    const std::string right = GetParam().right;
+    const std::size_t at = text.find(right);
+    if (at == std::string::npos) return text;
+    is_edited = true;
+    return text.replace(at, right.size(), GetParam().wrong);
+  };
+  sim::LuaEngine engine(options);
+  EXPECT_TRUE(IsFoundIn(engine, Mistake::kNone));
+  EXPECT_TRUE(is_edited) << "the script has changed";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, PlantedInScript,
+    testing::Values(
+        ScriptMistake{"ChargesOnDenial", "local takes = ok and passed[c]",
+                      "local takes = passed[c]"},
+        ScriptMistake{"LetsOneMoreThroughAWindow", "fits(j, count) end\n\n  local after",
+                      "fits(j, count - 1) end\n\n  local after"},
+        ScriptMistake{"RefundsTwiceOnALog", "give_back(k, log, cost)\n",
+                      "give_back(k, log, 2 * cost)\n"},
+        ScriptMistake{"LetsTheLastSayHowToSettle", "sub(text, 1, 3) == 'W1\\0' and ", ""},
+        ScriptMistake{"SettlesTwice", "call('DEL', KEYS[record]) == 1",
+                      "call('DEL', KEYS[record]) <= 1"}),
+    [](const auto& instance) { return std::string(instance.param.name); });
 
 }  // namespace
 }  // namespace weir::simulation
