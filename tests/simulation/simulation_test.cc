@@ -135,7 +135,7 @@ INSTANTIATE_TEST_SUITE_P(
                       "fits(j, count - 1) end\n\n  local after"},
         ScriptMistake{"RefundsTwiceOnALog", "give_back(k, log, cost)\n",
                       "give_back(k, log, 2 * cost)\n"},
-        ScriptMistake{"LetsTheLastSayHowToSettle", "sub(text, 1, 3) == 'W1\\0' and ", ""},
+        ScriptMistake{"LetsTheLastSayHowToSettle", "sub(text, 1, 3) == 'W2\\0' and ", ""},
         ScriptMistake{"SettlesTwice", "call('DEL', KEYS[record]) == 1",
                       "call('DEL', KEYS[record]) <= 1"}),
     [](const auto& instance) { return std::string(instance.param.name); });
