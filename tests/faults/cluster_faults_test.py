@@ -186,9 +186,8 @@ class Watched(FaultCase):
                    default=run.phase.broke)
         self.assertLess(last, run.phase.ended - 0.5, "the new master is not found")
         new = sentinels.present_master()
-        keys = new.call("DBSIZE")
-        self.decide(service, "by-closed", "after-the-change")
-        self.assertGreater(new.call("DBSIZE"), keys)
+        self.decide(service, "counted", "after-the-change")
+        self.assertTrue(new.call("KEYS", "weir1:{user=after-the-change}*"))
         self.report(12, "Sentinel: handed over", run, normal=last - run.phase.broke, opened=False)
 
 

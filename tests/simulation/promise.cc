@@ -111,7 +111,9 @@ std::optional<std::string> FindExcess(const Limit& limit, std::vector<Admission>
       const Wide burst = Wide{limit.capacity()} + (spec.queue ? largest : 0);
       const std::int64_t bursts =
           LapsesBetween(terms, asked, answered) + JumpsBetween(terms, asked, answered);
-      const Wide more = burst * bursts + GivenBackBetween(terms, asked, answered);
+      // In a queue it is felt by those who booked after it, when they go ahead.
+      const Duration felt = spec.queue ? limit.time_to_fresh() : Duration(0);
+      const Wide more = burst * bursts + GivenBackBetween(terms, asked - felt, answered);
       if (Wide{sum} > MostIn(spec, ends - begins, largest) + more) return Text(sum, begins, ends);
     }
   }

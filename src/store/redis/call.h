@@ -22,7 +22,7 @@ class Node;
 struct CallEnd {
   enum class Kind : std::uint8_t {
     kAnswered,    // The whole reply was taken.
-    kErrorReply,  // The server said `text`, which asks for `reply`. Nothing was done.
+    kErrorReply,  // The server said `text`, which asks for `reply`. Nothing was decided.
     kFailed,      // There was no answer, or it made no sense: `error` and `fault` say why.
   };
 

@@ -33,6 +33,8 @@ class Dispatcher final : private TurnEnd, private ScriptCommand::Owner {
 
   // All keys of the group have this slot, or are on the server that has it.
   void Submit(const ScriptCommand::Item& item, std::uint16_t slot, SteadyTime deadline) noexcept;
+  // Of what is submitted now, unless it is part of something.
+  SteadyTime Deadline() noexcept { return loop_.now().steady + settings_.timeout; }
   // Another call goes the way of its slot.
   void Send(std::unique_ptr<Call> call, std::uint16_t slot) noexcept;
   // Those that wait for news of the servers may try again.

@@ -1,6 +1,8 @@
 #include "store/redis/split_group.h"
 
 #include <algorithm>
+#include <deque>
+#include <string>
 #include <utility>
 
 #include "store/redis/reservation_id.h"
@@ -37,7 +39,7 @@ class SplitGroups::Whole final : public Completion {
     if (--pending_ > 0) return;
     if (!std::exchange(is_giving_back_, true)) {
       Decide();
-      if (pending_ > 0) return;
+      if (pending_ > 0) return TellInTime();
     }
     End();
   }
@@ -58,6 +60,9 @@ class SplitGroups::Whole final : public Completion {
     std::vector<LimitInForce> in_force{};
     Group undo{};
     Group release{};
+    // Whoever asked may be gone before it is undone.
+    std::deque<std::string> texts{};
+    std::deque<Limit> limits{};
 
     bool passed() const noexcept { return !group.error && group.decision.allowed; }
   };
@@ -68,7 +73,10 @@ class SplitGroups::Whole final : public Completion {
       const Charge& charge = group_.charges[i];
       const Place place = IsCounted(charge) ? owner_.locate_(charge) : first;
       auto part = std::ranges::find(parts_, place.id, [](const Part& p) { return p.place.id; });
-      if (part == parts_.end()) part = parts_.insert(part, Part{.place = place});
+      if (part == parts_.end()) {
+        part = parts_.emplace(part);
+        part->place = place;
+      }
       part->indexes.push_back(i);
       part->charges.push_back(charge);
     }
@@ -150,17 +158,18 @@ class SplitGroups::Whole final : public Completion {
       if (!part.passed()) continue;
       Undo(part);
     }
-    // Each may end at once.
+    // Each may end at once. They have as long as any call, however late it is for the group.
+    const SteadyTime deadline = owner_.dispatcher_.Deadline();
     pending_ = 1;
     for (Part& part : parts_) pending_ += (part.undo_charges.empty() ? 0U : 1U) + Releases(part);
     for (Part& part : parts_) {
       if (!part.undo_charges.empty()) {
         owner_.dispatcher_.Submit({.group = part.undo, .completion = *this}, part.place.slot,
-                                  deadline_);
+                                  deadline);
       }
       if (Releases(part) > 0) {
         owner_.dispatcher_.Submit({.group = part.release, .completion = *this}, part.place.slot,
-                                  deadline_);
+                                  deadline);
       }
     }
     --pending_;
@@ -174,6 +183,11 @@ class SplitGroups::Whole final : public Completion {
   // having cost nothing after all. But a place in a queue is given back only if it is the last,
   // else two would go ahead at once: so of a reservation with such a place only the record goes.
   void Undo(Part& part) {
+    for (Charge& charge : part.charges) {
+      charge.rule = part.texts.emplace_back(charge.rule);
+      charge.key = part.texts.emplace_back(charge.key);
+      charge.limit = &part.limits.emplace_back(*charge.limit);
+    }
     const bool has_queue = std::ranges::any_of(
         part.charges, [](const Charge& charge) { return charge.limit->spec().queue; });
     const bool unbooks = group_.action == Action::kReserve && has_queue;
@@ -226,11 +240,19 @@ class SplitGroups::Whole final : public Completion {
     for (Decision& decision : group_.decisions) decision.reservation = id_;
   }
 
+  // Once it is undone, so that who asks again finds what there was; but no later than promised.
+  void TellInTime() {
+    timer_ = owner_.loop_.MakeTimer([this] { Tell(); });
+    timer_->Start(std::max(Duration(0), deadline_ - owner_.loop_.now().steady));
+  }
+
+  void Tell() {
+    if (!std::exchange(is_told_, true)) completion_.OnDecided(group_);
+  }
+
   void End() {
-    Group& group = group_;
-    Completion& completion = completion_;
-    owner_.wholes_.erase(this);  // Ends this.
-    completion.OnDecided(group);
+    const auto kept = owner_.wholes_.extract(this);
+    Tell();
   }
 
   SplitGroups& owner_;
@@ -242,6 +264,8 @@ class SplitGroups::Whole final : public Completion {
   std::vector<std::uint16_t> other_slots_;  // Of its records, but for the first.
   std::size_t pending_ = 0;
   bool is_giving_back_ = false;
+  std::unique_ptr<Timer> timer_;
+  bool is_told_ = false;  // Then the group is no longer there.
 };
 
 SplitGroups::SplitGroups(Loop& loop, const KeyHasher& hasher, Dispatcher& dispatcher, Locate locate)

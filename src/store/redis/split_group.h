@@ -1,10 +1,11 @@
 // Groups whose keys live on several servers, or in several slots of a cluster: each part is decided
-// where it lives, all at the same time. When a part denies, what the others took is given back,
-// each with the time at which it was taken, so that exactly that is undone. A part that ended
-// without an answer is neither given back nor tried again, and the whole group ends with its error.
+// where it lives, all at the same time. When a part denies, or has no answer, what the others took
+// is given back, each with the time at which it was taken, so that just that is undone. A part that
+// ended without an answer is neither given back nor tried again, and the whole group ends with its
+// error.
 //
-// So nobody ever has more than the limits say; who is denied may for a moment hold what others
-// could have had.
+// So nobody has more than the limits say, but for what drains of charges that are given back (see
+// docs/algorithms/token-bucket.md); who is denied may for a moment hold what others could have had.
 #pragma once
 
 #include <cstdint>
