@@ -8,8 +8,8 @@
 namespace weir {
 
 Resolver& Resolver::Shared() {
-  static Resolver* const shared = new Resolver(&LookUpNow);
-  return *shared;
+  static auto* const kShared = new Resolver(&LookUpNow);
+  return *kShared;
 }
 
 std::unique_ptr<Resolver::Question> Resolver::Ask(const Endpoint& endpoint,

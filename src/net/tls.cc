@@ -62,7 +62,7 @@ TlsClientContext::~TlsClientContext() = default;
 Result<std::shared_ptr<const TlsClientContext>> TlsClientContext::Make(
     const TlsClientOptions& options) {
   ERR_clear_error();
-  const std::shared_ptr<TlsClientContext> made(new TlsClientContext);
+  std::shared_ptr<TlsClientContext> made(new TlsClientContext);
   made->options_ = options;
   SSL_CTX* const context = SSL_CTX_new(TLS_client_method());
   if (context == nullptr) return Wrong("OpenSSL", " cannot be used");

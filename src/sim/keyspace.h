@@ -80,7 +80,7 @@ class Keyspace {
     std::int64_t expires_at = 0;  // Milliseconds since 1970; 0: never.
   };
   struct TextHash {
-    using is_transparent = void;
+    using is_transparent = void;  // NOLINT(readability-identifier-naming): the library's name
     std::size_t operator()(std::string_view text) const noexcept {
       return std::hash<std::string_view>{}(text);
     }
@@ -179,8 +179,14 @@ Keyspace::Found<T> Keyspace::Get(std::string_view key) {
 
 template <typename T>
 Keyspace::Found<T> Keyspace::GetOrMake(std::string_view key) {
-  if (Reach(key) == nullptr) Put(key, T{}, 0);
-  return Get<T>(key);
+  Entry* entry = Reach(key);
+  if (entry == nullptr) {
+    Put(key, T{}, 0);
+    entry = &entries_.find(key)->second;
+  }
+  T* const value = std::get_if<T>(&entry->value);
+  if (value == nullptr) return {.wrong_type = true};
+  return {.value = value, .wrong_type = false};
 }
 
 }  // namespace weir::sim

@@ -30,36 +30,37 @@ std::unique_ptr<Stream> Network::Connect(SimLoop& loop, const Endpoint& endpoint
   std::unique_ptr<Stream> stream = connection->MakeStream(Connection::kClient, endpoint.host);
   // The question takes one way, and so does the answer.
   const Duration way = Latency(place.weather);
-  world_.After(way, [this, &place, &loop, connection, address, way, connected] {
-    const Weather& weather = place.weather;
-    if (connection->IsGivenUp(Connection::kClient)) return;
-    if (weather.door == Weather::Door::kSilent || weather.stalls_to_server ||
-        weather.stalls_to_client || weather.loses_to_server || weather.loses_to_client) {
-      return;
-    }
-    const bool refused = place.loop == nullptr || weather.door == Weather::Door::kRefuses;
-    if (!refused) {
-      std::erase_if(place.connections,
-                    [](const auto& weak) { return weak.expired() || !weak.lock()->IsOpen(); });
-      place.connections.push_back(connection);
-      connection->SetServer(*place.loop);
-      // Whoever stopped listening meanwhile has nothing to do with it.
-      place.loop->Ready([&place, acceptor = place.acceptor, connection] {
-        if (place.acceptor != acceptor) return connection->Break("connection reset by peer");
-        acceptor->OnAccept(connection->MakeStream(Connection::kServer, "10.255.0.1"));
-      });
-    }
-    world_.After(way, [&loop, connection, address, connected, refused] {
-      if (connection->IsGivenUp(Connection::kClient)) return;
-      loop.Ready([connection, address, connected, refused] {
+  world_.After(
+      way, [this, &place, &loop, connection, address, way, connected = std::move(connected)] {
+        const Weather& weather = place.weather;
         if (connection->IsGivenUp(Connection::kClient)) return;
-        if (!refused) return connected({});
-        connected(std::unexpected(
-            Error{.code = ErrorCode::kOverloaded,
-                  .message = "cannot connect to " + address + ": Connection refused"}));
+        if (weather.door == Weather::Door::kSilent || weather.stalls_to_server ||
+            weather.stalls_to_client || weather.loses_to_server || weather.loses_to_client) {
+          return;
+        }
+        const bool refused = place.loop == nullptr || weather.door == Weather::Door::kRefuses;
+        if (!refused) {
+          std::erase_if(place.connections,
+                        [](const auto& weak) { return weak.expired() || !weak.lock()->IsOpen(); });
+          place.connections.push_back(connection);
+          connection->SetServer(*place.loop);
+          // Whoever stopped listening meanwhile has nothing to do with it.
+          place.loop->Ready([&place, acceptor = place.acceptor, connection] {
+            if (place.acceptor != acceptor) return connection->Break("connection reset by peer");
+            acceptor->OnAccept(connection->MakeStream(Connection::kServer, "10.255.0.1"));
+          });
+        }
+        world_.After(way, [&loop, connection, address, connected, refused] {
+          if (connection->IsGivenUp(Connection::kClient)) return;
+          loop.Ready([connection, address, connected, refused] {
+            if (connection->IsGivenUp(Connection::kClient)) return;
+            if (!refused) return connected({});
+            connected(std::unexpected(
+                Error{.code = ErrorCode::kOverloaded,
+                      .message = "cannot connect to " + address + ": Connection refused"}));
+          });
+        });
       });
-    });
-  });
   return stream;
 }
 

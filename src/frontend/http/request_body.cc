@@ -45,7 +45,9 @@ JsonShape ShapeOf(std::string_view json) noexcept {
       in_text = true;
     } else if (c == '{' || c == '[') {
       shape.depth = std::max(shape.depth, ++open);
-    } else if ((c == '}' || c == ']') && open != 0 && --open == 0) {
+    } else if ((c == '}' || c == ']') && open != 0) {
+      --open;
+      if (open > 0) continue;
       shape.end = i + 1;
       break;
     }

@@ -32,6 +32,7 @@ class RoomyText {
     std::memcpy(p_, text, size - 1);
     p_ += size - 1;
   }
+  // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): there is room whenever one is made.
   void Put(char c) noexcept { *p_++ = c; }
   // At most 20 bytes.
   void PutNumber(std::int64_t number) noexcept { p_ = PutDecimal(p_, number); }

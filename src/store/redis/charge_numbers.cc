@@ -14,7 +14,7 @@ __extension__ using Wide = __int128;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kSecond = 1'000'000'000;
 // Longer than any level, and short enough to be added to one.
-constexpr std::int64_t kMostTime = 10 * 366 * 86'400 * kSecond;
+constexpr std::int64_t kMostTime = std::int64_t{10} * 366 * 86'400 * kSecond;
 // Above every count and cost that makes a difference; sums stay exact.
 constexpr std::int64_t kMostUnits = 4 * kMaxCount;
 
@@ -54,7 +54,8 @@ void AppendPair(std::vector<double>& numbers, std::int64_t nanoseconds) {
     numbers.push_back(0);
     return;
   }
-  numbers.push_back(static_cast<double>(nanoseconds / kSecond));
+  const std::int64_t seconds = nanoseconds / kSecond;
+  numbers.push_back(static_cast<double>(seconds));
   numbers.push_back(static_cast<double>(nanoseconds % kSecond));
 }
 
@@ -83,7 +84,8 @@ void AppendCalendar(std::vector<double>& numbers, const Limit& limit, WallTime w
   numbers.push_back(seconds(window.start));
   numbers.push_back(seconds(window.end));
   numbers.push_back(seconds(limit.calendar()->WindowAt(window.end).end));
-  numbers.push_back(static_cast<double>(limit.time_to_fresh().count() / kSecond));
+  const std::int64_t fresh_after = limit.time_to_fresh().count() / kSecond;
+  numbers.push_back(static_cast<double>(fresh_after));
 }
 
 void AppendWindow(std::vector<double>& numbers, const Limit& limit, StateKind kind) {
@@ -93,8 +95,10 @@ void AppendWindow(std::vector<double>& numbers, const Limit& limit, StateKind ki
   } else if (kind == StateKind::kLog) {
     const bool leases = limit.algorithm() == Algorithm::kConcurrency;
     const std::int64_t length = leases ? limit.spec().lease.count() : Nanoseconds(limit.window());
-    numbers.push_back(static_cast<double>((length + 999) / 1000));
-    numbers.push_back(static_cast<double>(length / 1000));
+    const std::int64_t whole = length / 1000;  // Microseconds.
+    const std::int64_t begun = (length + 999) / 1000;
+    numbers.push_back(static_cast<double>(begun));
+    numbers.push_back(static_cast<double>(whole));
   } else {
     AppendPair(numbers, Nanoseconds(limit.window()));
   }

@@ -19,7 +19,7 @@ __extension__ using Wide = unsigned __int128;
 static_assert(std::endian::native == std::endian::little, "values are written that way");
 
 constexpr std::int64_t kSecond = 1'000'000'000;
-constexpr std::int64_t kYear = 366 * 86'400 * kSecond;
+constexpr std::int64_t kYear = std::int64_t{366} * 86'400 * kSecond;
 // Steps count ticks, for which there is less room than for nanoseconds: seen from so long ago,
 // everything that can matter fits.
 constexpr std::int64_t kBefore = 3 * kYear;

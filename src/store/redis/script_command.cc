@@ -1,6 +1,7 @@
 #include "store/redis/script_command.h"
 
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "store/redis/slots.h"
@@ -54,7 +55,7 @@ void ScriptCommand::Write(ByteBuffer& out) {
 }
 
 void ScriptCommand::Ended(std::unique_ptr<Call> self, Node& node, CallEnd end) noexcept {
-  static_cast<void>(self.release());
+  std::ignore = self.release();
   owner_.OnEnded(std::unique_ptr<ScriptCommand>(this), node, std::move(end));
 }
 
