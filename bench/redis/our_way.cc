@@ -124,9 +124,10 @@ class OurWay final : private Completion {
     if (!measurement_) return OnFirst(group);
     if (group.error) std::fprintf(stderr, "benchmark: %s\n", group.error->message.c_str());
     Require(!group.error && group.decision.allowed, "every request is let through");
-    if (!begun_) return;
-    measurement_->Count(1);
-    if (ours_.rate > 0) measurement_->AddTime(Clock() - slot.due);
+    if (begun_) measurement_->Count(1);
+    if (begun_ && ours_.rate > 0) measurement_->AddTime(Clock() - slot.due);
+    // The next one follows at once, as with the others.
+    if (ours_.rate == 0) SubmitOne({});
   }
 
   const RunOptions options_;

@@ -248,7 +248,7 @@ Charge Engine::State::Attempted::Booking::ToGiveBack() const noexcept {
 void Engine::State::GiveBack(Attempted& attempted, Now now) noexcept {
   if (is_shared()) {
     return blocking->Start(std::make_unique<SharedGiveBack>(versions.Share(), waiting.reports(),
-                                                            std::move(attempted), now));
+                                                            std::exchange(attempted, {}), now));
   }
   InlineVector<Charge, kMaxGroupCharges> charges;
   std::array<Decision, kMaxGroupCharges> decisions;

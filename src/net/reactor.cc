@@ -51,7 +51,11 @@ void Reactor::Post(std::function<void()> task) {
     first = tasks_.empty();
     tasks_.push_back(std::move(task));
   }
-  if (first) Wake();
+  if (IsOnItsThread()) {
+    has_own_tasks_ = true;
+  } else if (first) {
+    Wake();
+  }
 }
 
 void Reactor::Stop() noexcept {
@@ -66,25 +70,28 @@ void Reactor::Wake() const noexcept {
 }
 
 void Reactor::Run() {
+  thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
   while (!stopping_.load(std::memory_order_relaxed)) Turn();
 }
 
 void Reactor::Turn() {
+  const bool has_own_tasks = std::exchange(has_own_tasks_, false);
   const int count = epoll_wait(epoll_, events_.data(), static_cast<int>(events_.size()),
-                               MillisecondsToNextTimer());
+                               has_own_tasks ? 0 : MillisecondsToNextTimer());
   has_time_ = false;
   event_count_ = static_cast<std::size_t>(std::max(count, 0));
-  bool woken = false;
+  bool has_tasks = has_own_tasks;
   for (next_event_ = 0; next_event_ < event_count_;) {
     const epoll_event event = events_[next_event_++];
     if (event.data.ptr != nullptr) {
       static_cast<Watcher*>(event.data.ptr)->OnEvents(event.events);
     } else if (event.events != 0) {
-      woken = true;
+      TakeWakes();
+      has_tasks = true;
     }
   }
   event_count_ = 0;
-  if (woken) RunTasks();
+  if (has_tasks) RunTasks();
   if (!timers_.empty()) RunTimers();
   EndTurn();
 }
@@ -116,9 +123,12 @@ void Reactor::RunTimers() {
   }
 }
 
-void Reactor::RunTasks() {
+void Reactor::TakeWakes() const noexcept {
   std::uint64_t ignored = 0;
   [[maybe_unused]] const ssize_t bytes = read(wake_, &ignored, sizeof(ignored));
+}
+
+void Reactor::RunTasks() {
   {
     const std::scoped_lock lock(mutex_);
     running_.swap(tasks_);

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -69,8 +70,12 @@ class Reactor {
   int MillisecondsToNextTimer() const noexcept;
   void RunTimers();
   void RunTasks();
+  bool IsOnItsThread() const noexcept {
+    return thread_.load(std::memory_order_relaxed) == std::this_thread::get_id();
+  }
   void EndTurn() noexcept;
   void Wake() const noexcept;
+  void TakeWakes() const noexcept;
 
   Clock& clock_;
   const int epoll_;
@@ -85,6 +90,8 @@ class Reactor {
   std::vector<TurnEnd*> turn_ends_;  // Few, and in the order in which they asked.
 
   std::atomic<bool> stopping_{false};
+  std::atomic<std::thread::id> thread_{};  // That runs it.
+  bool has_own_tasks_ = false;             // Posted by itself, which need not wake it.
   std::mutex mutex_;
   std::vector<std::function<void()>> tasks_;  // Under the mutex.
   std::vector<std::function<void()>> running_;
