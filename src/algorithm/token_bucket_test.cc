@@ -1,7 +1,9 @@
 #include "algorithm/token_bucket.h"
 
 #include <limits>
+#include <random>
 #include <string_view>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -336,6 +338,61 @@ TEST(TokenBucket, IgnoresARefundOnceTheChargeHasComeBackByItself) {
 }
 
 // Giving the whole charge back would let through more than burst + rate * t.
+// The price of remembering no charge: see docs/decisions/0021.
+TEST(TokenBucket, MayGiveBackWhatHasDrainedOnceAnEarlierChargeWasGivenBack) {
+  DrivenKey key = Bucket("1/s burst 10");
+  key.Check(5);
+  const DrivenKey::Receipt first = key.receipt();
+  key.Check(5);
+  const DrivenKey::Receipt second = key.receipt();
+  key.Cancel(first);
+  key.Advance(5s);
+  EXPECT_EQ(key.Peek().remaining, 10);
+  EXPECT_TRUE(key.Check(5).allowed);
+  EXPECT_EQ(key.Cancel(second).remaining, 10);
+}
+
+TEST(TokenBucket, LetsThroughNoMoreThanItsPromiseAndWhatWasGivenBackMeanwhile) {
+  struct Event {
+    Duration at;
+    Duration taken;
+    Duration given_back;
+  };
+  std::minstd_rand dice(1);
+  const auto draw = [&](unsigned sides) { return static_cast<std::int64_t>(dice() % sides); };
+  for (int round = 0; round < 100; ++round) {
+    DrivenKey key = Bucket("1/s burst 10");
+    const SteadyTime begin = key.now().steady;
+    std::vector<Event> events;
+    std::vector<DrivenKey::Receipt> open;
+    for (int step = 0; step < 120; ++step) {
+      key.Advance(std::chrono::milliseconds(draw(1'500)));
+      const Duration at = key.now().steady - begin;
+      if (draw(2) == 0) {
+        const std::int64_t cost = 1 + draw(5);
+        if (!key.Check(cost).allowed) continue;
+        open.push_back(key.receipt());
+        events.push_back({at, cost * 1s, Duration(0)});
+      } else if (!open.empty()) {
+        const auto settled = open.begin() + draw(static_cast<unsigned>(open.size()));
+        const Duration before = key.Peek().reset_after;
+        key.Settle(*settled, draw(static_cast<unsigned>(settled->charged) + 1));
+        open.erase(settled);
+        events.push_back({at, Duration(0), before - key.Peek().reset_after});
+      }
+    }
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      Duration most = 10s;
+      Duration sum{0};
+      for (std::size_t j = i; j < events.size(); ++j) {
+        most += events[j].given_back;
+        sum += events[j].taken;
+        ASSERT_LE(sum, most + events[j].at - events[i].at) << round;
+      }
+    }
+  }
+}
+
 TEST(TokenBucket, GivesBackOnlyWhatOfACancelledChargeStillCounts) {
   DrivenKey key = Bucket("10/s");
   EXPECT_TRUE(key.Check(5).allowed);
