@@ -15,46 +15,27 @@ const CommandTraits* Keyspace::Find(std::string_view name) {
         std::map<std::string_view, CommandTraits, std::less<>> all;
         for (const CommandTraits& traits : std::initializer_list<CommandTraits>{
                  {"del", -2, true, false, true, &K::Del},
-                 {"unlink", -2, true, false, true, &K::Del},
                  {"exists", -2, false, false, true, &K::Exists},
                  {"type", 2, false, false, true, &K::Type},
-                 {"expire", -3, true, false, true, &K::Expire},
                  {"pexpire", -3, true, false, true, &K::Pexpire},
-                 {"pexpireat", -3, true, false, true, &K::Pexpireat},
-                 {"persist", 2, true, false, true, &K::Persist},
                  {"ttl", 2, false, false, true, &K::Ttl},
                  {"pttl", 2, false, false, true, &K::Pttl},
                  {"dbsize", 1, false, false, false, &K::Dbsize},
                  {"flushall", -1, true, false, false, &K::Flushall},
-                 {"flushdb", -1, true, false, false, &K::Flushall},
                  {"time", 1, false, false, false, &K::Time},
                  {"get", 2, false, false, true, &K::Get},
                  {"mget", -2, false, false, true, &K::Mget},
                  {"set", -3, true, true, true, &K::Set},
-                 {"mset", -3, true, true, true, &K::Mset},
-                 {"getdel", 2, true, false, true, &K::Getdel},
                  {"getrange", 4, false, false, true, &K::Getrange},
                  {"setrange", 4, true, true, true, &K::Setrange},
                  {"strlen", 2, false, false, true, &K::Strlen},
                  {"append", 3, true, true, true, &K::Append},
                  {"incr", 2, true, true, true, &K::Incr},
-                 {"decr", 2, true, true, true, &K::Decr},
                  {"incrby", 3, true, true, true, &K::Incrby},
-                 {"decrby", 3, true, true, true, &K::Decrby},
                  {"hset", -4, true, true, true, &K::Hset},
-                 {"hmset", -4, true, true, true, &K::Hmset},
-                 {"hget", 3, false, false, true, &K::Hget},
-                 {"hmget", -3, false, false, true, &K::Hmget},
-                 {"hgetall", 2, false, false, true, &K::Hgetall},
-                 {"hdel", -3, true, false, true, &K::Hdel},
                  {"hlen", 2, false, false, true, &K::Hlen},
                  {"lpush", -3, true, true, true, &K::Lpush},
                  {"rpush", -3, true, true, true, &K::Rpush},
-                 {"lpop", 2, true, false, true, &K::Lpop},
-                 {"rpop", 2, true, false, true, &K::Rpop},
-                 {"llen", 2, false, false, true, &K::Llen},
-                 {"lindex", 3, false, false, true, &K::Lindex},
-                 {"lrange", 4, false, false, true, &K::Lrange},
                  {"zadd", -4, true, true, true, &K::Zadd},
                  {"zrem", -3, true, false, true, &K::Zrem},
                  {"zcard", 2, false, false, true, &K::Zcard},
@@ -63,8 +44,6 @@ const CommandTraits* Keyspace::Find(std::string_view name) {
                  {"zrange", -4, false, false, true, &K::Zrange},
                  {"zrangebyscore", -4, false, false, true, &K::Zrangebyscore},
                  {"zremrangebyscore", 4, true, false, true, &K::Zremrangebyscore},
-                 {"zremrangebyrank", 4, true, false, true, &K::Zremrangebyrank},
-                 {"zpopmin", -2, true, false, true, &K::Zpopmin},
              }) {
           all.emplace(traits.name, traits);
         }
@@ -206,15 +185,7 @@ Reply Keyspace::ExpireAt(Words words, std::int64_t base, std::int64_t unit) {
   return Reply::Integer(1);
 }
 
-Reply Keyspace::Expire(Words words) { return ExpireAt(words, milliseconds(), 1000); }
 Reply Keyspace::Pexpire(Words words) { return ExpireAt(words, milliseconds(), 1); }
-Reply Keyspace::Pexpireat(Words words) { return ExpireAt(words, 0, 1); }
-
-Reply Keyspace::Persist(Words words) {
-  Entry* const entry = Reach(words[1]);
-  return Reply::Integer(entry != nullptr && std::exchange(entry->expires_at, 0) != 0 ? 1 : 0);
-}
-
 Reply Keyspace::Pttl(Words words) {
   const Entry* const entry = Reach(words[1]);
   if (entry == nullptr) return Reply::Integer(-2);

@@ -107,17 +107,13 @@ class Keyspace {
   Reply ExpireAt(Words words, std::int64_t base, std::int64_t unit);
   Reply Add(std::string_view key, std::int64_t step);
   Reply Push(Words words, bool front);
-  Reply Pop(Words words, bool front);
   Reply RangeByScore(Words words);
 
   // Keys of any type.
   Reply Del(Words words);
   Reply Exists(Words words);
   Reply Type(Words words);
-  Reply Expire(Words words);
   Reply Pexpire(Words words);
-  Reply Pexpireat(Words words);
-  Reply Persist(Words words);
   Reply Ttl(Words words);
   Reply Pttl(Words words);
   Reply Dbsize(Words words);
@@ -127,32 +123,18 @@ class Keyspace {
   Reply Get(Words words);
   Reply Mget(Words words);
   Reply Set(Words words);
-  Reply Mset(Words words);
-  Reply Getdel(Words words);
   Reply Getrange(Words words);
   Reply Setrange(Words words);
   Reply Strlen(Words words);
   Reply Append(Words words);
   Reply Incr(Words words);
-  Reply Decr(Words words);
   Reply Incrby(Words words);
-  Reply Decrby(Words words);
   // Hashes.
   Reply Hset(Words words);
-  Reply Hmset(Words words);
-  Reply Hget(Words words);
-  Reply Hmget(Words words);
-  Reply Hgetall(Words words);
-  Reply Hdel(Words words);
   Reply Hlen(Words words);
   // Lists.
   Reply Lpush(Words words);
   Reply Rpush(Words words);
-  Reply Lpop(Words words);
-  Reply Rpop(Words words);
-  Reply Llen(Words words);
-  Reply Lindex(Words words);
-  Reply Lrange(Words words);
   // Sorted sets.
   Reply Zadd(Words words);
   Reply Zrem(Words words);
@@ -162,8 +144,6 @@ class Keyspace {
   Reply Zrange(Words words);
   Reply Zrangebyscore(Words words);
   Reply Zremrangebyscore(Words words);
-  Reply Zremrangebyrank(Words words);
-  Reply Zpopmin(Words words);
 
   ServerTime now_{0};
   std::unordered_map<std::string, Entry, TextHash, std::equal_to<>> entries_;

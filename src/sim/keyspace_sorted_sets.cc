@@ -213,27 +213,4 @@ Reply Keyspace::Zremrangebyscore(Words words) {
   return Reply::Integer(static_cast<std::int64_t>(gone.size()));
 }
 
-Reply Keyspace::Zremrangebyrank(Words words) {
-  const auto found = Get<SortedSet>(words[1]);
-  if (found.wrong_type) return Reply::Error(kWrongType);
-  if (found.value == nullptr) return Reply::Integer(0);
-  const std::optional<Members> gone = ByRank(*found.value, words[2], words[3]);
-  if (!gone) return Reply::Error(kNotAnInteger);
-  for (const auto& [score, member] : *gone) found.value->Remove(member);
-  DropIfEmpty(words[1]);
-  return Reply::Integer(static_cast<std::int64_t>(gone->size()));
-}
-
-Reply Keyspace::Zpopmin(Words words) {
-  const std::optional<std::int64_t> count = words.size() > 2 ? ReadInteger(words[2]) : 1;
-  if (!count || *count < 0) return Reply::Error(kNotAnInteger);
-  const auto found = Get<SortedSet>(words[1]);
-  if (found.wrong_type) return Reply::Error(kWrongType);
-  if (found.value == nullptr || *count == 0) return Reply::Array();
-  const Members gone = *ByRank(*found.value, "0", std::to_string(*count - 1));
-  for (const auto& [score, member] : gone) found.value->Remove(member);
-  DropIfEmpty(words[1]);
-  return AsReply(gone, true);
-}
-
 }  // namespace weir::sim

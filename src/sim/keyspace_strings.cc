@@ -91,20 +91,6 @@ Reply Keyspace::Set(Words words) {
   return options.wants_old ? old : Reply::Ok();
 }
 
-Reply Keyspace::Mset(Words words) {
-  if (words.size() % 2 == 0) {
-    return Reply::Error("ERR wrong number of arguments for 'mset' command");
-  }
-  for (std::size_t i = 1; i < words.size(); i += 2) Put(words[i], std::string(words[i + 1]), 0);
-  return Reply::Ok();
-}
-
-Reply Keyspace::Getdel(Words words) {
-  Reply reply = Get(words);
-  if (reply.kind == Reply::Kind::kBulk) Erase(words[1]);
-  return reply;
-}
-
 Reply Keyspace::Getrange(Words words) {
   const std::optional<std::int64_t> first = ReadInteger(words[2]);
   const std::optional<std::int64_t> last = ReadInteger(words[3]);
@@ -172,20 +158,9 @@ Reply Keyspace::Add(std::string_view key, std::int64_t step) {
 }
 
 Reply Keyspace::Incr(Words words) { return Add(words[1], 1); }
-Reply Keyspace::Decr(Words words) { return Add(words[1], -1); }
-
 Reply Keyspace::Incrby(Words words) {
   const std::optional<std::int64_t> step = ReadInteger(words[2]);
   return step ? Add(words[1], *step) : Reply::Error(kNotAnInteger);
-}
-
-Reply Keyspace::Decrby(Words words) {
-  const std::optional<std::int64_t> step = ReadInteger(words[2]);
-  if (!step) return Reply::Error(kNotAnInteger);
-  if (*step == std::numeric_limits<std::int64_t>::min()) {
-    return Reply::Error("ERR decrement would overflow");
-  }
-  return Add(words[1], -*step);
 }
 
 }  // namespace weir::sim

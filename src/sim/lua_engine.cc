@@ -3,7 +3,6 @@
 #include "sim/lua_engine.h"
 
 #include <array>
-#include <cmath>
 #include <cstdio>
 #include <unordered_map>
 #include <vector>
@@ -83,18 +82,6 @@ int StatusReply(lua_State* lua) {
   return 1;
 }
 
-void PushDigest(lua_State* lua, std::size_t length, const char* text) {
-  const std::string digest = LuaEngine::DigestOf({text, length});
-  lua_pushlstring(lua, digest.data(), digest.size());
-}
-
-int DigestInHex(lua_State* lua) {
-  std::size_t length = 0;
-  const char* const text = luaL_checklstring(lua, 1, &length);
-  PushDigest(lua, length, text);
-  return 1;
-}
-
 // pcall, which hands a script the text of an error that redis.call raised, not its table.
 int TextOnFailure(lua_State* lua) {
   luaL_checkany(lua, 1);
@@ -105,11 +92,6 @@ int TextOnFailure(lua_State* lua) {
   lua_pushboolean(lua, failed ? 0 : 1);
   lua_insert(lua, 1);
   return lua_gettop(lua);
-}
-
-int DoNothing(lua_State* lua) {
-  lua_pushboolean(lua, 1);
-  return 1;
 }
 
 int AbsentName(lua_State* lua) {
@@ -164,11 +146,6 @@ struct LuaEngine::State {
     CallAndPush(lua, *Of(lua).commands);
     return 1;
   }
-  static int Random(lua_State* lua);
-  static int SeedRandom(lua_State* lua) {
-    Of(lua).random = static_cast<std::uint64_t>(luaL_checknumber(lua, 1));
-    return 0;
-  }
   static void Count(lua_State* lua, lua_Debug* /*where*/);
 
   void OpenLibraries();
@@ -186,24 +163,6 @@ struct LuaEngine::State {
   std::unordered_map<std::string, int> scripts;  // By digest: their places in the registry.
   int environment = 0;                           // Likewise: what stands before the names.
 };
-
-int LuaEngine::State::Random(lua_State* lua) {
-  State& state = Of(lua);
-  std::uint64_t z = state.random += 0x9e3779b97f4a7c15;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  const double drawn = static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
-  const int arguments = lua_gettop(lua);
-  if (arguments == 0) {
-    lua_pushnumber(lua, drawn);
-    return 1;
-  }
-  const double low = arguments == 1 ? 1 : luaL_checknumber(lua, 1);
-  const double high = luaL_checknumber(lua, arguments);
-  if (low > high) return luaL_argerror(lua, arguments, "interval is empty");
-  lua_pushnumber(lua, std::floor(drawn * (high - low + 1)) + low);
-  return 1;
-}
 
 void LuaEngine::State::Count(lua_State* lua, lua_Debug* /*where*/) {
   State& state = Of(lua);
@@ -227,12 +186,6 @@ void LuaEngine::State::OpenLibraries() {
   lua_setglobal(lua, "pcall");
   OpenPackLibrary(lua);
   OpenBitLibrary(lua);
-  lua_getglobal(lua, "math");
-  lua_pushcfunction(lua, Random);
-  lua_setfield(lua, -2, "random");
-  lua_pushcfunction(lua, SeedRandom);
-  lua_setfield(lua, -2, "randomseed");
-  lua_pop(lua, 1);
 }
 
 void LuaEngine::State::OpenCommands() {
@@ -240,16 +193,8 @@ void LuaEngine::State::OpenCommands() {
                                             {"pcall", ProtectedCall},
                                             {"error_reply", ErrorReply},
                                             {"status_reply", StatusReply},
-                                            {"sha1hex", DigestInHex},
-                                            {"replicate_commands", DoNothing},
-                                            {"log", DoNothing},
                                             {nullptr, nullptr}};
   luaL_register(lua, "redis", kFunctions);
-  int level = 0;
-  for (const char* const name : {"LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING"}) {
-    lua_pushnumber(lua, level++);
-    lua_setfield(lua, -2, name);
-  }
   lua_pop(lua, 1);
 }
 
@@ -351,7 +296,6 @@ Reply LuaEngine::Run(std::string_view digest, Words keys, Words arguments, Comma
   lua_State* const lua = state_->lua;
   state_->commands = &commands;
   state_->used = 0;
-  state_->random = 0;
   state_->SetName("KEYS", keys);
   state_->SetName("ARGV", arguments);
   lua_pushcfunction(lua, OnError);
