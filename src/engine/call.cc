@@ -16,7 +16,8 @@ const Limit& RefuseAll() noexcept {
 
 }  // namespace
 
-Call::Course Call::Prepare(Verb verb, std::int64_t cost) noexcept {
+template <std::size_t kRoom>
+CallTypes::Course CallWithRoom<kRoom>::Prepare(Verb verb, std::int64_t cost) noexcept {
   const CompiledPolicy& policy = version_.compiled();
   cost_ = cost;
   Course course = Course::kNoRule;
@@ -40,15 +41,17 @@ Call::Course Call::Prepare(Verb verb, std::int64_t cost) noexcept {
   return Course::kCharges;
 }
 
-bool Call::IsNamed(const RuleInForce& rule) const noexcept {
+template <std::size_t kRoom>
+bool CallWithRoom<kRoom>::IsNamed(const RuleInForce& rule) const noexcept {
   return std::ranges::find(request_.rules, rule.name) != request_.rules.end();
 }
 
 // False if there is no room for one more.
-bool Call::Meet(std::uint32_t number, Verb verb, std::int64_t cost) noexcept {
+template <std::size_t kRoom>
+bool CallWithRoom<kRoom>::Meet(std::uint32_t number, Verb verb, std::int64_t cost) noexcept {
   const RuleInForce& rule = version_.rules[number];
   if (!IsAskedFor(rule)) return true;
-  if (charges_.size() == kMaxGroupCharges) return false;
+  if (charges_.size() == kRoom) return false;
   if (!rule.plain) [[unlikely]] {
     MeetSpecial(number, verb, cost);
     return true;
@@ -64,7 +67,8 @@ bool Call::Meet(std::uint32_t number, Verb verb, std::int64_t cost) noexcept {
   return true;
 }
 
-void Call::MeetSpecial(std::uint32_t number, Verb verb, std::int64_t cost) noexcept {
+template <std::size_t kRoom>
+void CallWithRoom<kRoom>::MeetSpecial(std::uint32_t number, Verb verb, std::int64_t cost) noexcept {
   const CompiledPolicy& policy = version_.compiled();
   const CompiledRule& rule = policy.rules[number];
   const std::size_t keys_before = keys_.size();
@@ -92,7 +96,8 @@ void Call::MeetSpecial(std::uint32_t number, Verb verb, std::int64_t cost) noexc
   some_ban_ |= rule.block.has_value();
 }
 
-std::uint8_t Call::KeyOf(std::uint32_t plan, std::uint32_t rule) noexcept {
+template <std::size_t kRoom>
+std::uint8_t CallWithRoom<kRoom>::KeyOf(std::uint32_t plan, std::uint32_t rule) noexcept {
   std::size_t number = 0;
   for (; number < keys_.size(); ++number) {
     if (keys_[number].plan == plan) return static_cast<std::uint8_t>(number);
@@ -103,7 +108,8 @@ std::uint8_t Call::KeyOf(std::uint32_t plan, std::uint32_t rule) noexcept {
   return static_cast<std::uint8_t>(number);
 }
 
-std::string_view Call::WriteSubject(Key& key, const CompiledMatch& match) noexcept {
+template <std::size_t kRoom>
+std::string_view CallWithRoom<kRoom>::WriteSubject(Key& key, const CompiledMatch& match) noexcept {
   const std::span<char> free = std::span<char>(texts_).subspan(texts_used_);
   SubjectWriter writer(free.first<SubjectWriter::kBufferBytes>());
   version_.compiled().keys[key.plan].Write(facts_, match, *version_.compiled().hash, writer);
@@ -112,7 +118,8 @@ std::string_view Call::WriteSubject(Key& key, const CompiledMatch& match) noexce
   return key.subject;
 }
 
-bool Call::AddBans(Verb verb) noexcept {
+template <std::size_t kRoom>
+bool CallWithRoom<kRoom>::AddBans(Verb verb) noexcept {
   const bool asks = verb == Verb::kCheck || verb == Verb::kPeek;
   if (!asks && verb != Verb::kReset) return true;
   for (std::size_t i = 0; i < met_.size(); ++i) {
@@ -122,7 +129,7 @@ bool Call::AddBans(Verb verb) noexcept {
     const BlockPlan& block = *version_.compiled().rules[met.rule].block;
     const RuleInForce& rule = version_.rules[met.rule];
     const std::uint64_t key = keys_[met.key].hash;
-    if (charges_.size() + (everything ? 3 : 1) > kMaxGroupCharges) return false;
+    if (charges_.size() + (everything ? 3 : 1) > kRoom) return false;
     Charge charge{.rule = rule.name,
                   .aspect = Aspect::kBan,
                   .hash = key ^ rule.ban_scope,
@@ -146,7 +153,8 @@ bool Call::AddBans(Verb verb) noexcept {
   return true;
 }
 
-void Call::NameCharges() noexcept {
+template <std::size_t kRoom>
+void CallWithRoom<kRoom>::NameCharges() noexcept {
   for (std::size_t i = 0; i < met_.size(); ++i) {
     const Met& met = met_[i];
     const std::string_view subject = SubjectOf(i);
@@ -164,7 +172,8 @@ void Call::NameCharges() noexcept {
   }
 }
 
-void Call::Suppose(std::span<const RuleDecision> heard, Duration age) noexcept {
+template <std::size_t kRoom>
+void CallWithRoom<kRoom>::Suppose(std::span<const RuleDecision> heard, Duration age) noexcept {
   for (std::size_t i = 0; i < charges_.size(); ++i) {
     const Charge& charge = charges_[i];
     const auto same = std::ranges::find_if(
@@ -191,7 +200,8 @@ void Call::Suppose(std::span<const RuleDecision> heard, Duration age) noexcept {
   group_.decision = Combine(charges_.span(), decisions_.span());
 }
 
-void Call::Fail() noexcept {
+template <std::size_t kRoom>
+void CallWithRoom<kRoom>::Fail() noexcept {
   for (std::size_t i = 0; i < charges_.size(); ++i) {
     decisions_[i] = {.allowed = false,
                      .reason = Reason::kStoreFailure,
@@ -203,7 +213,8 @@ void Call::Fail() noexcept {
   group_.decision = Combine(charges_.span(), decisions_.span());
 }
 
-std::size_t Call::FindDenial(std::size_t number) const noexcept {
+template <std::size_t kRoom>
+std::size_t CallWithRoom<kRoom>::FindDenial(std::size_t number) const noexcept {
   for (; number < met_.size(); ++number) {
     const Met& met = met_[number];
     if (!met.bans || charges_[number].shadow || charges_[number].cost == 0) continue;
@@ -214,20 +225,23 @@ std::size_t Call::FindDenial(std::size_t number) const noexcept {
   return number;
 }
 
-void Call::ListKeys(KeyHashes& keys) const noexcept {
+template <std::size_t kRoom>
+void CallWithRoom<kRoom>::ListKeys(KeyHashes& keys) const noexcept {
   for (std::size_t i = 0; i < met_.size(); ++i) {
     if (!charges_[i].shadow) keys.emplace_back(charges_[i].hash);
   }
 }
 
-bool Call::BooksAhead() const noexcept {
+template <std::size_t kRoom>
+bool CallWithRoom<kRoom>::BooksAhead() const noexcept {
   return std::ranges::all_of(charges_, [](const Charge& charge) {
     return charge.shadow || charge.limit->kind() != LimitKind::kCounted ||
            IsBucket(charge.limit->algorithm());
   });
 }
 
-void Call::SetWait(Duration wait) noexcept {
+template <std::size_t kRoom>
+void CallWithRoom<kRoom>::SetWait(Duration wait) noexcept {
   // Bans are not waited for.
   const std::span<Charge> rules = charges_.span().first(met_.size());
   const bool takes_places = std::ranges::any_of(
@@ -237,11 +251,13 @@ void Call::SetWait(Duration wait) noexcept {
   }
 }
 
-void Call::SetVerb(Verb verb) noexcept {
+template <std::size_t kRoom>
+void CallWithRoom<kRoom>::SetVerb(Verb verb) noexcept {
   for (Charge& charge : charges_) charge.verb = verb;
 }
 
-bool Call::MayPassLater() const noexcept {
+template <std::size_t kRoom>
+bool CallWithRoom<kRoom>::MayPassLater() const noexcept {
   for (std::size_t i = 0; i < met_.size(); ++i) {
     const Charge& charge = charges_[i];
     if (charge.shadow || decisions_[i].allowed) continue;
@@ -252,7 +268,8 @@ bool Call::MayPassLater() const noexcept {
   return !group_.decision.allowed;
 }
 
-std::optional<Duration> Call::DeniedBesidesPlaces() const noexcept {
+template <std::size_t kRoom>
+std::optional<Duration> CallWithRoom<kRoom>::DeniedBesidesPlaces() const noexcept {
   bool wants_place = false;
   Duration others{0};
   for (std::size_t i = 0; i < met_.size(); ++i) {
@@ -266,13 +283,15 @@ std::optional<Duration> Call::DeniedBesidesPlaces() const noexcept {
   return wants_place ? std::optional(others) : std::nullopt;
 }
 
-void Call::TakeUpSomeBans() noexcept {
+template <std::size_t kRoom>
+void CallWithRoom<kRoom>::TakeUpSomeBans() noexcept {
   for (std::size_t i = 0; i < met_.size(); ++i) {
     if (IsBanned(met_[i])) DenyFor(i, decisions_[met_[i].ban].retry_after);
   }
 }
 
-void Call::DenyFor(std::size_t number, Duration rest) noexcept {
+template <std::size_t kRoom>
+void CallWithRoom<kRoom>::DenyFor(std::size_t number, Duration rest) noexcept {
   Decision& decision = decisions_[number];
   const bool denied_for_longer = !decision.allowed && decision.retry_after >= rest;
   if (denied_for_longer) return;
@@ -284,7 +303,8 @@ void Call::DenyFor(std::size_t number, Duration rest) noexcept {
   decision.delay = Duration(0);
 }
 
-void Call::Conclude(std::span<RuleDecision> each, Answer& answer) noexcept {
+template <std::size_t kRoom>
+void CallWithRoom<kRoom>::Conclude(std::span<RuleDecision> each, Answer& answer) noexcept {
   answer.rules = met_.size();
   answer.message = {};
   for (std::size_t i = 0; i < std::min(met_.size(), each.size()); ++i) {
@@ -304,5 +324,8 @@ void Call::Conclude(std::span<RuleDecision> each, Answer& answer) noexcept {
     break;
   }
 }
+
+template class CallWithRoom<kMaxGroupCharges>;
+template class CallWithRoom<8>;
 
 }  // namespace weir

@@ -1,5 +1,8 @@
 // One request on its way through the engine: which rules it meets, what they charge, and what comes
 // of that. Everything is kept in place; nothing is allocated for an ordinary request.
+//
+// A Call has room for the largest group there may be, which is some 20 KB. Where thousands are
+// under way at a time, because a shared store takes a while, most should be a SmallCall.
 #pragma once
 
 #include <array>
@@ -21,26 +24,39 @@
 
 namespace weir {
 
-class Call {
+struct CallTypes {
+  enum class Course : std::uint8_t {
+    kCharges,    // The group must be decided.
+    kAllowList,  // Nothing is counted: the answer is known.
+    kDenyList,
+    kNoRule,
+    kTooMany,  // More rules match than there is room for.
+  };
+
+  // What bans are about: a rule that bans and has just denied the request for want of room. A mere
+  // question is not counted, nor is one who is banned already.
+  struct Denial {
+    std::uint32_t rule;
+    std::uint64_t key;  // The hash of the key, without a scope.
+  };
+};
+
+// kRoom is the number of charges; others may have no more than that.
+template <std::size_t kRoom>
+class CallWithRoom : public CallTypes {
  public:
   // Everything must stay as long as this.
-  Call(const PolicyVersion& version, const KeyHasher& hasher, const Request& request) noexcept
+  CallWithRoom(const PolicyVersion& version, const KeyHasher& hasher,
+               const Request& request) noexcept
       : version_(version),
         hasher_(hasher),
         tier_(version.compiled().TierOf(request.tier)),
         stated_tier_(request.tier),
         request_(NeedsDefaultTier() ? Changed(request) : request),
         facts_(request_) {}
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
+  CallWithRoom(const CallWithRoom&) = delete;
+  CallWithRoom& operator=(const CallWithRoom&) = delete;
 
-  enum class Course : std::uint8_t {
-    kCharges,    // The group must be decided.
-    kAllowList,  // Nothing is counted: the answer is known.
-    kDenyList,
-    kNoRule,
-    kTooMany,  // More rules match than a group can hold.
-  };
   // Finds the rules and makes their charges.
   Course Prepare(Verb verb, std::int64_t cost) noexcept;
 
@@ -80,12 +96,6 @@ class Call {
     if (some_ban_) TakeUpSomeBans();
   }
 
-  // What bans are about: a rule that bans and has just denied the request for want of room. A mere
-  // question is not counted, nor is one who is banned already.
-  struct Denial {
-    std::uint32_t rule;
-    std::uint64_t key;  // The hash of the key, without a scope.
-  };
   // The number of the first rule from `number` on that has one; rules() if there is none.
   std::size_t NextDenial(std::size_t number) const noexcept {
     return some_ban_ ? FindDenial(number) : met_.size();
@@ -147,8 +157,7 @@ class Call {
     std::string_view subject{};  // Empty until somebody wants it: most requests do without.
   };
   // Where their texts are, side by side; the last one may need more room while it is written.
-  using Texts =
-      std::array<char, (kMaxGroupCharges - 1) * kMostSubjectBytes + SubjectWriter::kBufferBytes>;
+  using Texts = std::array<char, (kRoom - 1) * kMostSubjectBytes + SubjectWriter::kBufferBytes>;
 
   // Only for those who have no tier, or one that does not exist, is a request copied.
   bool NeedsDefaultTier() const noexcept {
@@ -196,14 +205,19 @@ class Call {
   Facts facts_;
   std::int64_t cost_ = 0;  // As it was stated.
   bool some_ban_ = false;  // Whether one of the rules met does.
-  InlineVector<Met, kMaxGroupCharges> met_;
-  InlineVector<Key, kMaxGroupCharges> keys_;
-  InlineVector<Charge, kMaxGroupCharges> charges_;
-  InlineVector<Decision, kMaxGroupCharges> decisions_;
+  InlineVector<Met, kRoom> met_;
+  InlineVector<Key, kRoom> keys_;
+  InlineVector<Charge, kRoom> charges_;
+  InlineVector<Decision, kRoom> decisions_;
   SteadyTime asked_at_{};
   std::size_t texts_used_ = 0;
   Texts texts_;
   Group group_;
 };
+
+using Call = CallWithRoom<kMaxGroupCharges>;
+using SmallCall = CallWithRoom<8>;
+extern template class CallWithRoom<kMaxGroupCharges>;
+extern template class CallWithRoom<8>;
 
 }  // namespace weir

@@ -93,13 +93,16 @@ class DenialNotes::Request {
 DenialNotes::DenialNotes(Store& store, Loop& loop) : store_(store), loop_(loop) {}
 DenialNotes::~DenialNotes() = default;
 
-std::vector<DenialNotes::Denied> DenialNotes::Of(Call& call) {
+template <std::size_t kRoom>
+std::vector<DenialNotes::Denied> DenialNotes::Of(CallWithRoom<kRoom>& call) {
   std::vector<Denied> denied;
   for (std::size_t i = call.NextDenial(0); i < call.rules(); i = call.NextDenial(i + 1)) {
     denied.push_back({i, call.DenialUnder(i), std::string(call.SubjectOf(i))});
   }
   return denied;
 }
+template std::vector<DenialNotes::Denied> DenialNotes::Of(Call&);
+template std::vector<DenialNotes::Denied> DenialNotes::Of(SmallCall&);
 
 void DenialNotes::Count(std::shared_ptr<const PolicyVersion> version, std::vector<Denied> denied,
                         SteadyTime until, Counted counted) {

@@ -41,7 +41,8 @@ class DenialNotes {
   ~DenialNotes();
 
   // All that the rules of a prepared and decided call ask for. Ordinary calls have none.
-  static std::vector<Denied> Of(Call& call);
+  template <std::size_t kRoom>
+  static std::vector<Denied> Of(CallWithRoom<kRoom>& call);
 
   // `counted` is called once: as soon as all is counted, at `until` at the latest; before this
   // returns, if that has passed.

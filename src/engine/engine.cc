@@ -126,13 +126,18 @@ Answer Engine::State::AnswerWithoutCounting(Call::Course course, std::int64_t co
   return {.decision = decision};
 }
 
-Call::Course Engine::State::Prepare(Call& call, Verb verb, std::int64_t cost) noexcept {
+template <std::size_t kRoom>
+CallTypes::Course Engine::State::Prepare(CallWithRoom<kRoom>& call, Verb verb,
+                                         std::int64_t cost) noexcept {
   const Call::Course course = call.Prepare(verb, cost);
   if (call.has_unknown_tier()) NoteUnknownTier(call.stated_tier());
-  if (course == Call::Course::kTooMany) NoteTooMany();
+  if (kRoom == kMaxGroupCharges && course == Call::Course::kTooMany) NoteTooMany();
   if (is_shared() && course == Call::Course::kCharges) call.NameCharges();
   return course;
 }
+
+template Call::Course Engine::State::Prepare(Call&, Verb, std::int64_t) noexcept;
+template Call::Course Engine::State::Prepare(SmallCall&, Verb, std::int64_t) noexcept;
 
 void Engine::State::CountDenials(Call& call, Now now) noexcept {
   if (is_shared()) return CountSharedDenials(call);
@@ -142,7 +147,8 @@ void Engine::State::CountDenials(Call& call, Now now) noexcept {
   }
 }
 
-void Engine::State::NoteOutcome(Call& call, Now now) noexcept {
+template <std::size_t kRoom>
+void Engine::State::NoteOutcome(CallWithRoom<kRoom>& call, Now now) noexcept {
   const RuleCounters::Cell cell = counters.OfThisThread();
   call.ForEachRule([&](std::size_t number, const RuleInForce& rule, const Charge& charge,
                        const Decision& decision) {
@@ -157,6 +163,9 @@ void Engine::State::NoteOutcome(Call& call, Now now) noexcept {
     }
   });
 }
+
+template void Engine::State::NoteOutcome(Call&, Now) noexcept;
+template void Engine::State::NoteOutcome(SmallCall&, Now) noexcept;
 
 void Engine::State::NoteOutcome(Call::Course course) noexcept {
   const RuleCounters::Cell cell = counters.OfThisThread();
@@ -194,7 +203,7 @@ Answer Engine::State::DoUnder(const PolicyVersion& version, const Request& reque
 
 void Engine::State::Finish(Call& call, Call::Course course, const Deed& deed, Now now,
                            std::span<RuleDecision> each, Answer& answer) noexcept {
-  if (course != Call::Course::kCharges) return FinishUncounted(call, course, deed, answer);
+  if (course != Call::Course::kCharges) return FinishUncounted(course, call.cost(), deed, answer);
   Group& group = call.group();
   group.action = deed.action;
   group.ttl = deed.ttl;
@@ -204,10 +213,10 @@ void Engine::State::Finish(Call& call, Call::Course course, const Deed& deed, No
   Conclude(call, deed, now, each, answer);
 }
 
-void Engine::State::FinishUncounted(const Call& call, Call::Course course, const Deed& deed,
+void Engine::State::FinishUncounted(Call::Course course, std::int64_t cost, const Deed& deed,
                                     Answer& answer) noexcept {
   if (deed.verb == Verb::kCheck) NoteOutcome(course);
-  answer = AnswerWithoutCounting(course, call.cost());
+  answer = AnswerWithoutCounting(course, cost);
 }
 
 void Engine::State::Conclude(Call& call, const Deed& deed, Now now, std::span<RuleDecision> each,

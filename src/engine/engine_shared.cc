@@ -38,7 +38,7 @@ void Engine::State::CheckSomeShared(std::span<BatchRequest> requests, Now now) n
   for (std::size_t i = 0; i < requests.size(); ++i) {
     Call& call = *(*calls)[i];
     if (courses[i] != Call::Course::kCharges) {
-      FinishUncounted(call, courses[i], {}, requests[i].answer);
+      FinishUncounted(courses[i], call.cost(), {}, requests[i].answer);
       continue;
     }
     call.group() = std::move(groups[next++]);

@@ -62,13 +62,15 @@ struct Engine::State {
     Duration ttl{0};
   };
   // Finds the rules, and tells people what they should know about them.
-  Call::Course Prepare(Call& call, Verb verb, std::int64_t cost) noexcept;
+  template <std::size_t kRoom>
+  CallTypes::Course Prepare(CallWithRoom<kRoom>& call, Verb verb, std::int64_t cost) noexcept;
   static Answer AnswerWithoutCounting(Call::Course course, std::int64_t cost) noexcept;
   // After a denial: bans, which may change what the rules say.
   void CountDenials(Call& call, Now now) noexcept;
   void CountSharedDenials(Call& call) noexcept;
   // The rules' final say on a request that was not merely asked about.
-  void NoteOutcome(Call& call, Now now) noexcept;
+  template <std::size_t kRoom>
+  void NoteOutcome(CallWithRoom<kRoom>& call, Now now) noexcept;
   void NoteOutcome(Call::Course course) noexcept;
   Answer DoUnder(const PolicyVersion& version, const Request& request, const Ask& ask,
                  const Deed& deed, std::span<RuleDecision> each) noexcept;
@@ -76,7 +78,7 @@ struct Engine::State {
   void Finish(Call& call, Call::Course course, const Deed& deed, Now now,
               std::span<RuleDecision> each, Answer& answer) noexcept;
   // The same for one that counts nothing.
-  void FinishUncounted(const Call& call, Call::Course course, const Deed& deed,
+  void FinishUncounted(Call::Course course, std::int64_t cost, const Deed& deed,
                        Answer& answer) noexcept;
   // Once it is decided.
   void Conclude(Call& call, const Deed& deed, Now now, std::span<RuleDecision> each,

@@ -272,7 +272,7 @@ WaitId Engine::State::BeginSharedWait(const Patience& arriving, WaitDone done) {
   const Call::Course course = Prepare(call, Verb::kCheck, arriving.cost);
   if (course != Call::Course::kCharges) {
     Answer answer;
-    FinishUncounted(call, course, {}, answer);
+    FinishUncounted(course, call.cost(), {}, answer);
     done(answer, {});
     return WaitId{0};
   }

@@ -4,6 +4,7 @@
 #include <array>
 #include <list>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -110,6 +111,7 @@ RequestDeed DeedOf(const Question& question) noexcept {
 
 // One that is about a request. After a denial under a rule that bans it goes on: denials are
 // counted, and the request that leads to a ban is told of it, if that is known in time.
+template <typename AnyCall>
 class RequestQuestion final : public Completion {
  public:
   RequestQuestion(QuestionsAround& around, Pool<RequestQuestion>& home)
@@ -118,9 +120,9 @@ class RequestQuestion final : public Completion {
   bool IsUnderWay() const noexcept { return call_.has_value(); }
   std::size_t place = 0;  // In its pool.
 
-  void Begin(const Question& question, LoopEngine::Done done) {
+  // False if the request meets more rules than there is room for here: then nothing was done.
+  bool Begin(const Question& question, LoopEngine::Done& done) {
     version_ = around_.Version();
-    done_ = std::move(done);
     now_ = around_.loop.now();
     const auto [deed, gives_back] = DeedOf(question);
     deed_ = deed;
@@ -128,16 +130,26 @@ class RequestQuestion final : public Completion {
     State& state = around_.state;
     call_.emplace(*version_, state.hasher, question.request);
     const Call::Course course = state.Prepare(*call_, deed.verb, State::NearestCost(question.cost));
+    if (course == Call::Course::kTooMany && !std::is_same_v<AnyCall, Call>) {
+      PutBack();
+      return false;
+    }
+    done_ = std::move(done);
     if (course != Call::Course::kCharges) {
       Answer answer;
-      state.FinishUncounted(*call_, course, deed_, answer);
-      return End(answer, {});
+      state.FinishUncounted(course, call_->cost(), deed_, answer);
+      End(answer, {});
+      return true;
     }
     Group& group = call_->group();
     group.action = deed.action;
     group.ttl = deed.ttl;
-    if (around_.ending) return Abandon();
-    around_.Submit(group, now_, *this);
+    if (around_.ending) {
+      Abandon();
+    } else {
+      around_.Submit(group, now_, *this);
+    }
+    return true;
   }
 
   void OnDecided(Group& group) noexcept override {
@@ -181,10 +193,13 @@ class RequestQuestion final : public Completion {
   // Who is told may ask again, so all is put back before.
   void End(const Answer& answer, std::span<const RuleDecision> each) noexcept {
     const LoopEngine::Done done = std::exchange(done_, nullptr);
+    PutBack();
+    done({.answer = answer, .each = each});
+  }
+  void PutBack() noexcept {
     call_.reset();
     version_.reset();
     home_.Return(*this);
-    done({.answer = answer, .each = each});
   }
 
   QuestionsAround& around_;
@@ -194,7 +209,7 @@ class RequestQuestion final : public Completion {
   Now now_{};
   State::Deed deed_{};
   bool gives_back_ = false;
-  std::optional<Call> call_;
+  std::optional<AnyCall> call_;
 };
 
 // One about a reservation, or a key whose limit comes with it.
@@ -306,6 +321,7 @@ class SharedQuestions final : public LoopEngine {
     around_.store.reset();
     // Those that even its end told nothing.
     requests_.AbandonAll();
+    large_requests_.AbandonAll();
     others_.AbandonAll();
   }
 
@@ -318,14 +334,17 @@ class SharedQuestions final : public LoopEngine {
       case Kind::kLimit:
         return others_.Take().BeginLimit(question, std::move(done));
       default:
-        return requests_.Take().Begin(question, std::move(done));
+        if (!requests_.Take().Begin(question, done)) large_requests_.Take().Begin(question, done);
     }
   }
-  std::size_t pending() const noexcept override { return requests_.taken() + others_.taken(); }
+  std::size_t pending() const noexcept override {
+    return requests_.taken() + large_requests_.taken() + others_.taken();
+  }
 
  private:
   QuestionsAround around_;
-  Pool<RequestQuestion> requests_{around_};
+  Pool<RequestQuestion<SmallCall>> requests_{around_};
+  Pool<RequestQuestion<Call>> large_requests_{around_};
   Pool<OtherQuestion> others_{around_};
 };
 

@@ -346,6 +346,38 @@ TEST_F(LoopEngineTest, SaysThatThisProcessIsThereOnce) {
   EXPECT_EQ(world_.beating, 1);
 }
 
+TEST_F(LoopEngineTest, AsksUnderAsManyRulesAsAGroupHolds) {
+  // Each counts somebody else, by a name as long as they may be.
+  std::vector<std::string> names;
+  for (int i = 0; i < 65; ++i) names.push_back("x-" + std::to_string(100 + i));
+  const std::string value(83, 'v');
+  std::string rules = "store: redis://x\nrules:\n";
+  std::vector<NamedValue> headers;
+  for (const std::string& name : names) {
+    rules += "  - { name: by-" + name + ", match: { header." + name + ": present }, key: header." +
+             name + ", limit: 2/min }\n";
+    headers.push_back({name, value});
+  }
+  Start(rules);
+  for (std::size_t count = 1; count <= 64; ++count) {
+    const Heard heard = Hear({.request = {.headers = std::span(headers).first(count)}});
+    ASSERT_EQ(heard.each.size(), count);
+    // The last is new to the store; all others have been asked twice and more.
+    EXPECT_EQ(heard.answer.decision.allowed, count <= 2) << count;
+    EXPECT_EQ(heard.each.back().decision.rule, "by-" + names[count - 1]);
+    EXPECT_TRUE(heard.each.back().decision.allowed) << count;
+    const auto seen = world_.TakeSeen();
+    ASSERT_EQ(seen.size(), count);
+    for (std::size_t i = 0; i < count; ++i) {
+      EXPECT_EQ(seen[i].key, "header." + names[i] + "=" + value);
+    }
+    EXPECT_EQ(questions_->pending(), 0U);
+  }
+  const Heard heard = Hear({.request = {.headers = headers}});
+  EXPECT_EQ(heard.answer.decision.reason, Reason::kOverload);
+  EXPECT_TRUE(world_.TakeSeen().empty());
+}
+
 TEST_F(LoopEngineTest, AnswersManyAtATime) {
   Start("store: redis://x\nrules: [{ name: x, key: user, limit: 1/h }]");
   std::vector<std::shared_ptr<std::optional<Heard>>> all;
