@@ -340,9 +340,9 @@ const LimitInForce* MemoryStore::InForce(const Reserved& reserved,
 }
 
 StepRequest MemoryStore::SettlementOf(const Reserved& reserved, const Limit& limit,
-                                      std::int64_t cost) noexcept {
+                                      std::int64_t total_cost) noexcept {
   StepRequest request{.verb = Verb::kSettle,
-                      .cost = cost * reserved.times,
+                      .cost = total_cost,
                       .reserved = reserved.cost,
                       .receipt = reserved.receipt};
   const Limit& before = *reserved.limit;
@@ -373,8 +373,9 @@ void MemoryStore::SettleGroup(Group& group, Now now) noexcept {
     if (limit.predecessor() != nullptr) CarryOver(limit, reserved.hash, now, at);
     const bool keeps = commits && (reserved.keeps_cost || group.keeps_cost);
     const std::int64_t its_cost = keeps ? reserved.cost / reserved.times : cost;
+    const std::int64_t total = keeps ? reserved.cost : its_cost * reserved.times;
     Decision decision =
-        Take(limit, reserved.hash, SettlementOf(reserved, limit, its_cost), at).decision;
+        Take(limit, reserved.hash, SettlementOf(reserved, limit, total), at).decision;
     decision.cost = its_cost;
     if (in_force != nullptr) decision.rule = in_force->name;
     if (group.settled_count < group.settled.size()) {

@@ -202,7 +202,7 @@ class MemoryStore final : public Store {
   static const LimitInForce* InForce(const Reserved& reserved,
                                      std::span<const LimitInForce> in_force) noexcept;
   static StepRequest SettlementOf(const Reserved& reserved, const Limit& limit,
-                                  std::int64_t cost) noexcept;
+                                  std::int64_t total_cost) noexcept;
 
   // Frees chunks for event logs by giving up other logs, the least harmful first.
   void ReclaimEvents(Ticks now) noexcept;

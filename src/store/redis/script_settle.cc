@@ -29,9 +29,9 @@ std::int64_t Part(std::int64_t units, std::int64_t part, std::int64_t whole) noe
 }
 
 StepRequest SettlementOf(const RecordedCharge& charge, const Limit& before, const Limit& limit,
-                         std::int64_t cost) noexcept {
+                         std::int64_t total_cost) noexcept {
   StepRequest request{.verb = Verb::kSettle,
-                      .cost = cost * charge.times,
+                      .cost = total_cost,
                       .reserved = charge.charged,
                       .receipt = Ticks(charge.receipt)};
   if (request.cost >= request.reserved || charge.spec == limit.spec()) return request;
@@ -118,7 +118,8 @@ void ScriptCall::AddSettlement(Work& work) {
     entry.limit = &limit;
     entry.key = KeyFrom(begin, kind == StateKind::kLog ? KeyUse::kLog : KeyUse::kPlain, kind);
     entry.cost = keeps ? charge.charged / charge.times : commits ? group.cost : 0;
-    entry.request = SettlementOf(charge, before, limit, entry.cost);
+    const std::int64_t total = keeps ? charge.charged : entry.cost * charge.times;
+    entry.request = SettlementOf(charge, before, limit, total);
     entry.times = charge.times;
     entry.shadow = charge.shadow;
     entry.rule = in_force != nullptr ? in_force->name : std::string_view();
