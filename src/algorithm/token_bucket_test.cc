@@ -337,7 +337,6 @@ TEST(TokenBucket, IgnoresARefundOnceTheChargeHasComeBackByItself) {
   EXPECT_EQ(key.Cancel(receipt).remaining, 0);
 }
 
-// Giving the whole charge back would let through more than burst + rate * t.
 // The price of remembering no charge: see docs/decisions/0021.
 TEST(TokenBucket, MayGiveBackWhatHasDrainedOnceAnEarlierChargeWasGivenBack) {
   DrivenKey key = Bucket("1/s burst 10");
@@ -393,6 +392,7 @@ TEST(TokenBucket, LetsThroughNoMoreThanItsPromiseAndWhatWasGivenBackMeanwhile) {
   }
 }
 
+// Giving the whole charge back would let through more than burst + rate * t.
 TEST(TokenBucket, GivesBackOnlyWhatOfACancelledChargeStillCounts) {
   DrivenKey key = Bucket("10/s");
   EXPECT_TRUE(key.Check(5).allowed);

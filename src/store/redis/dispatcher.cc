@@ -64,6 +64,7 @@ std::unique_ptr<ScriptCommand> Dispatcher::Begin(const ScriptCommand::Item& item
   command->slot = slot;
   command->deadline = deadline;
   command->settles = Settles(item.group);
+  command->undoes = item.part.taken_at.has_value();
   command->is_hurried = IsHurried(deadline);
   return command;
 }
@@ -113,7 +114,9 @@ bool Dispatcher::HasRoom(const Open& open, const ScriptCommand::Item& item, cons
          command.deadline <= deadline && deadline - command.deadline <= longest_hold_ &&
          command.is_hurried == IsHurried(deadline) && !IsFull(command) &&
          // A settlement takes two rounds, for which nobody else should have to wait.
-         command.settles == Settles(item.group);
+         command.settles == Settles(item.group) &&
+         // What others are told beside one that undoes may be wrong.
+         command.undoes == item.part.taken_at.has_value();
 }
 
 void Dispatcher::Gather(const ScriptCommand::Item& item, Node& node, std::uint16_t slot,

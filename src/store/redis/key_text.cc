@@ -30,6 +30,18 @@ void AppendHex(std::string& out, std::uint64_t number, int digits) {
   }
 }
 
+// `word` says what of the rule's it is.
+void AppendWithWord(std::string& out, const Charge& charge, std::string_view word) {
+  const Limit& limit = *charge.limit;
+  out.append(kPrefix).append(charge.key).append("}:").append(charge.rule);
+  if (charge.rule.empty() && KindOf(limit) != StateKind::kBucket) {
+    out.push_back('=');
+    AppendHex(out, ShapeOf(limit), 8);
+  }
+  out.push_back(':');
+  out.append(word).push_back(LetterOf(limit));
+}
+
 }  // namespace
 
 char LetterOf(const Limit& limit) noexcept {
@@ -82,14 +94,11 @@ std::uint32_t ShapeOf(const Limit& limit) noexcept {
 }
 
 void AppendKey(std::string& out, const Charge& charge) {
-  const Limit& limit = *charge.limit;
-  out.append(kPrefix).append(charge.key).append("}:").append(charge.rule);
-  if (charge.rule.empty() && KindOf(limit) != StateKind::kBucket) {
-    out.push_back('=');
-    AppendHex(out, ShapeOf(limit), 8);
-  }
-  out.push_back(':');
-  out.append(WordOf(charge.aspect)).push_back(LetterOf(limit));
+  AppendWithWord(out, charge, WordOf(charge.aspect));
+}
+
+void AppendUndoneKey(std::string& out, const Charge& charge) {
+  AppendWithWord(out, charge, "undone:");
 }
 
 void AppendRecordKey(std::string& out, ReservationId id) {

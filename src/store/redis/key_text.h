@@ -2,6 +2,7 @@
 //
 //   weir1:{subject}:rule:t          the rule's count of a subject
 //   weir1:{subject}:rule:ban:t      what else a rule counts of it
+//   weir1:{subject}:rule:undone:t   what was just given back to its bucket after denials elsewhere
 //   weir1:{subject}::t              under a limit that came with the request
 //   weir1:{subject}:=1a2b3c4d:f     the same, where windows of another length must stay apart
 //   weir1:{tag}:#0123456789abcdef   the record of a reservation
@@ -35,6 +36,7 @@ char LetterOf(const Limit& limit) noexcept;
 std::uint32_t ShapeOf(const Limit& limit) noexcept;
 
 void AppendKey(std::string& out, const Charge& charge);
+void AppendUndoneKey(std::string& out, const Charge& charge);
 void AppendRecordKey(std::string& out, ReservationId id);
 
 }  // namespace weir::redis

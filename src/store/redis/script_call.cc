@@ -99,7 +99,8 @@ void ScriptCall::Clear() noexcept {
 }
 
 bool ScriptCall::Add(Group& group, WallTime wall, const Part& part) noexcept {
-  const std::size_t weight = Settles(group) ? kSettlementWeight : group.charges.size() + 1;
+  const std::size_t keys = (part.taken_at ? 2 : 1) * group.charges.size();
+  const std::size_t weight = Settles(group) ? kSettlementWeight : keys + 1;
   if (!works_.empty() && weight_ + weight > kMostKeys) return false;
   const bool is_first = works_.empty();
   weight_ += weight;
@@ -108,6 +109,7 @@ bool ScriptCall::Add(Group& group, WallTime wall, const Part& part) noexcept {
                                         .stage = Stage::kDecide,
                                         .doomed = false,
                                         .claims = part.claims,
+                                        .taken_at = part.taken_at,
                                         .first = entries_.size(),
                                         .count = 0,
                                         .entry_of = entry_of_.size(),
@@ -193,6 +195,11 @@ void ScriptCall::AddEntries(Work& work) {
     entry.limit = charge.limit;
     entry.request = RequestOf(charge);
     entry.key = key;
+    if (work.taken_at && kind == StateKind::kBucket && charge.verb == Verb::kSettle) {
+      const std::size_t begin_undone = key_bytes_.size();
+      AppendUndoneKey(key_bytes_, charge);
+      entry.undone = KeyFrom(begin_undone, KeyUse::kUndone, kind);
+    }
     entry.charge = i;
     entry.times = 1;
     entry.shadow = charge.shadow;

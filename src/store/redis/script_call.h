@@ -53,6 +53,10 @@ class ScriptCall {
     std::span<const std::uint16_t> other_slots{};
     // kCommit, kCancel: a record that names other slots is not settled, but claimed.
     bool claims = false;
+    // Its charges give back what a part took that was denied elsewhere, and this is when, by the
+    // server's clock. What they are told is not to be relied on, nor is what others in the same
+    // call are told about the same keys.
+    std::optional<WallTime> taken_at{};
   };
 
   // A reservation in several slots.
@@ -111,7 +115,7 @@ class ScriptCall {
  private:
   enum class Stage : std::uint8_t { kDecide, kReadRecord, kSettle, kDone };
   // Those that one command reads come first.
-  enum class KeyUse : std::uint8_t { kPlain, kRecordToRead, kLog, kRecord };
+  enum class KeyUse : std::uint8_t { kPlain, kRecordToRead, kUndone, kLog, kRecord };
 
   struct Key {
     std::size_t begin;  // In key_bytes_.
@@ -128,8 +132,9 @@ class ScriptCall {
     const Limit* limit;
     StepRequest request;
     std::size_t key;
-    std::size_t charge;  // The first of them.
-    std::int64_t times;  // How many.
+    std::optional<std::size_t> undone;  // The key of what was undone beside it.
+    std::size_t charge;                 // The first of them.
+    std::int64_t times;                 // How many.
     bool shadow;
     std::size_t text;  // In texts_, from 1 on; 0: not recorded.
     LogSight sight;
@@ -142,8 +147,9 @@ class ScriptCall {
   struct Work {
     Group* group;
     Stage stage;
-    bool doomed;  // Some limit is `deny`.
-    bool claims;  // As Part says.
+    bool doomed;                       // Some limit is `deny`.
+    bool claims;                       // As Part says,
+    std::optional<WallTime> taken_at;  // likewise.
     std::size_t first;
     std::size_t count;
     std::size_t entry_of;  // In entry_of_, by charge.

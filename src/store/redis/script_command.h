@@ -57,6 +57,7 @@ class ScriptCommand final : public Call {
   int redirections = 0;
   bool was_repeated = false;  // After READONLY.
   bool settles = false;
+  bool undoes = false;
 
  private:
   Owner& owner_;

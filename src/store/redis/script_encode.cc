@@ -61,13 +61,14 @@ StepRequest AskedOnly(StepRequest request) noexcept {
 void ScriptCall::SetPlaces() const {
   order_.clear();
   logs_ = 0;
-  for (const KeyUse use : {KeyUse::kPlain, KeyUse::kRecordToRead, KeyUse::kLog, KeyUse::kRecord}) {
+  for (const KeyUse use :
+       {KeyUse::kPlain, KeyUse::kRecordToRead, KeyUse::kUndone, KeyUse::kLog, KeyUse::kRecord}) {
     for (std::size_t i = 0; i < keys_.size(); ++i) {
       if (keys_[i].use != use) continue;
       order_.push_back(i);
       keys_[i].place = static_cast<std::uint16_t>(order_.size());
     }
-    if (use == KeyUse::kRecordToRead) plain_ = order_.size();
+    if (use == KeyUse::kUndone) plain_ = order_.size();
   }
 }
 
@@ -153,6 +154,13 @@ void ScriptCall::EncodeGroup(const Work& work) const {
                      entry.shadow ? 1.0 : 0.0, static_cast<double>(text)});
     const StepRequest request = work.doomed ? AskedOnly(entry.request) : entry.request;
     AppendNumbers(numbers_, *entry.limit, request, wall_);
+    if (kind == StateKind::kBucket) {
+      const auto taken_at = work.taken_at.value_or(WallTime{}).time_since_epoch();
+      const double undone = entry.undone ? keys_[*entry.undone].place : 0;
+      numbers_.push_back(undone);
+      numbers_.push_back(
+          static_cast<double>(std::chrono::floor<std::chrono::microseconds>(taken_at).count()));
+    }
     numbers_[begin] = static_cast<double>(numbers_.size() - begin);
   }
 }

@@ -164,8 +164,9 @@ class SplitGroups::Whole final : public Completion {
     for (Part& part : parts_) pending_ += (part.undo_charges.empty() ? 0U : 1U) + Releases(part);
     for (Part& part : parts_) {
       if (!part.undo_charges.empty()) {
-        owner_.dispatcher_.Submit({.group = part.undo, .completion = *this}, part.place.slot,
-                                  deadline);
+        owner_.dispatcher_.Submit(
+            {.group = part.undo, .completion = *this, .part = {.taken_at = part.group.decided_at}},
+            part.place.slot, deadline);
       }
       if (Releases(part) > 0) {
         owner_.dispatcher_.Submit({.group = part.release, .completion = *this}, part.place.slot,
@@ -179,29 +180,26 @@ class SplitGroups::Whole final : public Completion {
     return part.release.reservation == ReservationId::kNone ? 0U : 1U;
   }
 
-  // A reservation, leases among them, is cancelled; what was charged without one is settled as
-  // having cost nothing after all. But a place in a queue is given back only if it is the last,
-  // else two would go ahead at once: so of a reservation with such a place only the record goes.
+  // Leases end with their record. What was charged is settled as having cost nothing after all, but
+  // a place in a queue is given back only if it is the last, else two would go ahead at once. Of a
+  // reservation the record just goes: it would give back without a look at what else is undone.
   void Undo(Part& part) {
     for (Charge& charge : part.charges) {
       charge.rule = part.texts.emplace_back(charge.rule);
       charge.key = part.texts.emplace_back(charge.key);
       charge.limit = &part.limits.emplace_back(*charge.limit);
     }
-    const bool has_queue = std::ranges::any_of(
-        part.charges, [](const Charge& charge) { return charge.limit->spec().queue; });
-    const bool unbooks = group_.action == Action::kReserve && has_queue;
     if (part.group.reservation != ReservationId::kNone) {
       for (const Charge& charge : part.charges) {
         part.in_force.push_back({owner_.hasher_(charge.rule), charge.rule, charge.limit});
       }
       std::ranges::sort(part.in_force, {}, &LimitInForce::rule);
-      part.release = {.action = unbooks ? Action::kCommit : Action::kCancel,
+      const bool reserves = group_.action == Action::kReserve;
+      part.release = {.action = reserves ? Action::kCommit : Action::kCancel,
                       .in_force = part.in_force,
                       .reservation = part.group.reservation,
-                      .keeps_cost = unbooks};
+                      .keeps_cost = reserves};
     }
-    if (group_.action == Action::kReserve && !unbooks) return;
     for (std::size_t i = 0; i < part.charges.size(); ++i) {
       if (part.receipts[i].charged <= 0) continue;
       Charge charge = part.charges[i];

@@ -1,7 +1,74 @@
 -- Buckets, all verbs. The value is the time at which the bucket will be full, in nanoseconds.
 --
 --   parameters  what is done (0: add, 1: give back what is left of a charge, 2: give a place back),
---               add, slack, furthest, most, receipt: two numbers each
+--               add, slack, furthest, most, receipt: two numbers each; then, if a charge is undone
+--               because its request was denied elsewhere, the key of what else was undone, and when
+--               it was taken
+--
+-- Charges drain in the order in which they came, so what is left of one follows from its receipt,
+-- the time at which the bucket was going to be full after it, and from what was undone since of
+-- those before it. That is remembered for a second, which is longer than a request takes.
+local at = time[1] * 1e6 + time[2]
+
+-- What was undone under the key: for each when it was taken, when it was undone, its receipt, and
+-- how much was given back, the last two in two numbers.
+local function undone_under(k)
+  local list = state[k]
+  if list then return list end
+  list = {}
+  local v = was[k] or ''
+  was[k] = '' -- Nobody else wants it.
+  if #v % 48 ~= 0 then
+    spoilt(k)
+    v = ''
+  end
+  for p = 1, #v - 47, 48 do
+    local one = {struct.unpack('<dddddd', v, p)}
+    if at - one[2] < 1e6 then list[#list + 1] = one end
+  end
+  state[k] = list
+  return list
+end
+
+-- What is left of a charge that is undone, unless the bucket has less.
+local function left_of_undone(j, list)
+  local taken, rs, rn = a[j + 12], a[j + 9], a[j + 10]
+  local ls, ln = from(now_s, now_n, rs, rn)
+  -- Those of the same microsecond came before it if they were full before it; unless something was
+  -- undone just then, so that it began earlier than they ended.
+  local unclear = false
+  for _, one in ipairs(list) do
+    if one[2] == taken then unclear = true end
+  end
+  for _, one in ipairs(list) do
+    local before = one[1] < taken
+      or one[1] == taken and (unclear or above(rs, rn, one[3], one[4]))
+    if before and one[2] >= taken then ls, ln = from(one[5], one[6], ls, ln) end
+  end
+  local known = at - taken < 1e6 and (#list < 32 or list[1][2] < taken)
+  if ls < 0 or not known then ls, ln = 0, 0 end
+  if above(ls, ln, a[j + 1], a[j + 2]) then ls, ln = a[j + 1], a[j + 2] end
+  -- In any case no more of it has drained than there was time for.
+  local passed = at - taken
+  if passed >= 0 then
+    local micros = passed % 1e6
+    local es, en = from((passed - micros) / 1e6, micros * 1000, a[j + 1], a[j + 2])
+    if above(es, en, ls, ln) then ls, ln = es, en end
+  end
+  return ls, ln
+end
+
+local function note_undone(j, list, gs, gn)
+  list[#list + 1] = {a[j + 12], at, a[j + 9], a[j + 10], gs, gn}
+  if #list > 32 then table.remove(list, 1) end
+  local k = a[j + 11]
+  write[k] = function()
+    local texts = {}
+    for i, one in ipairs(list) do texts[i] = struct.pack('<dddddd', unpack(one)) end
+    put(k, table.concat(texts), '1000')
+  end
+end
+
 local function bucket(k, j, phase)
   local b = state[k]
   if not b then
@@ -40,6 +107,12 @@ local function bucket(k, j, phase)
         if above(ls, ln, as, an) then as, an = ls, ln end
       end
       takes = a[j + 1] > 0 or a[j + 2] > 0
+    elseif what == 1 and a[j + 11] > 0 then
+      local list = undone_under(a[j + 11])
+      local rs, rn = left_of_undone(j, list)
+      if above(rs, rn, ls, ln) then rs, rn = ls, ln end
+      if rs > 0 or rn > 0 then note_undone(j, list, rs, rn) end
+      as, an = from(rs, rn, ls, ln)
     elseif what == 1 then
       local rs, rn = from(now_s, now_n, a[j + 9], a[j + 10])
       if rs < 0 then rs, rn = 0, 0 end
