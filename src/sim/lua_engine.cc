@@ -184,8 +184,7 @@ void LuaEngine::State::OpenLibraries() {
   }
   lua_pushcfunction(lua, TextOnFailure);
   lua_setglobal(lua, "pcall");
-  OpenPackLibrary(lua);
-  OpenBitLibrary(lua);
+  OpenStructLibrary(lua);
 }
 
 void LuaEngine::State::OpenCommands() {

@@ -18,8 +18,7 @@ void PushErrorTable(lua_State* lua, std::string_view text);
 // is nil, and an array ends at its first nil.
 Reply ToReply(lua_State* lua);
 
-// The libraries `struct` and `bit`, as far as they are used, as global names.
-void OpenPackLibrary(lua_State* lua);
-void OpenBitLibrary(lua_State* lua);
+// The library `struct`, as far as it is used, as a global name.
+void OpenStructLibrary(lua_State* lua);
 
 }  // namespace weir::sim

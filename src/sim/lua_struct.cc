@@ -1,8 +1,7 @@
-// The libraries that Redis adds to Lua: `struct` for bytes, `bit` for numbers of 32 bits. As far as
-// scripts of ours may use them: no alignment, no sequences ended by zero.
+// The library `struct` that Redis adds to Lua, for bytes. As far as scripts of ours may use it: no
+// alignment, no sequences ended by zero.
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -158,58 +157,11 @@ int Unpack(lua_State* lua) {
   return results + 1;
 }
 
-int Size(lua_State* lua) {
-  Format format(lua, luaL_checkstring(lua, 1));
-  std::size_t size = 0;
-  for (Item item = format.Next(); item.code != 0; item = format.Next()) size += item.size;
-  lua_pushnumber(lua, static_cast<double>(size));
-  return 1;
-}
-
-// Modulo 2^32, as the library has it.
-std::uint32_t Bits(lua_State* lua, int index) {
-  const double number = std::fmod(luaL_checknumber(lua, index), 4294967296.0);
-  return static_cast<std::uint32_t>(static_cast<std::int64_t>(std::nearbyint(number)));
-}
-int PushBits(lua_State* lua, std::uint32_t bits) {
-  lua_pushnumber(lua, static_cast<double>(static_cast<std::int32_t>(bits)));
-  return 1;
-}
-
-int BitAnd(lua_State* lua) {
-  std::uint32_t bits = Bits(lua, 1);
-  for (int i = 2; i <= lua_gettop(lua); ++i) bits &= Bits(lua, i);
-  return PushBits(lua, bits);
-}
-int BitOr(lua_State* lua) {
-  std::uint32_t bits = Bits(lua, 1);
-  for (int i = 2; i <= lua_gettop(lua); ++i) bits |= Bits(lua, i);
-  return PushBits(lua, bits);
-}
-int BitXor(lua_State* lua) {
-  std::uint32_t bits = Bits(lua, 1);
-  for (int i = 2; i <= lua_gettop(lua); ++i) bits ^= Bits(lua, i);
-  return PushBits(lua, bits);
-}
-int BitNot(lua_State* lua) { return PushBits(lua, ~Bits(lua, 1)); }
-int ShiftLeft(lua_State* lua) { return PushBits(lua, Bits(lua, 1) << (Bits(lua, 2) & 31)); }
-int ShiftRight(lua_State* lua) { return PushBits(lua, Bits(lua, 1) >> (Bits(lua, 2) & 31)); }
-int ToBit(lua_State* lua) { return PushBits(lua, Bits(lua, 1)); }
-
 }  // namespace
 
-void OpenPackLibrary(lua_State* lua) {
-  static constexpr luaL_Reg kFunctions[] = {
-      {"pack", Pack}, {"unpack", Unpack}, {"size", Size}, {nullptr, nullptr}};
+void OpenStructLibrary(lua_State* lua) {
+  static constexpr luaL_Reg kFunctions[] = {{"pack", Pack}, {"unpack", Unpack}, {nullptr, nullptr}};
   luaL_register(lua, "struct", kFunctions);
-  lua_pop(lua, 1);
-}
-
-void OpenBitLibrary(lua_State* lua) {
-  static constexpr luaL_Reg kFunctions[] = {
-      {"band", BitAnd},      {"bor", BitOr},         {"bxor", BitXor}, {"bnot", BitNot},
-      {"lshift", ShiftLeft}, {"rshift", ShiftRight}, {"tobit", ToBit}, {nullptr, nullptr}};
-  luaL_register(lua, "bit", kFunctions);
   lua_pop(lua, 1);
 }
 
