@@ -4,6 +4,7 @@
 #include <array>
 #include <deque>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,11 @@ class ScriptUndo : public testing::Test {
     WallTime at;
   };
 
+  // Instead of 10/s burst 200.
+  void Use(std::string_view limit, Duration interval) {
+    limit_ = *Limit::Parse(limit)->ForSharedStore();
+    interval_ = interval;
+  }
   void Wait(Duration time) {
     now_ += time;
     bucket_.Advance(time);
@@ -66,25 +72,44 @@ class ScriptUndo : public testing::Test {
   // None if it is denied.
   std::optional<Taken> Take(std::int64_t cost) {
     Charge charge{.rule = "r", .key = "k", .limit = &limit_, .cost = cost};
+    Decision decision;
     Receipt receipt;
-    const Group group = Submit(charge, &receipt, {});
+    Group group{.charges = {&charge, 1}, .decisions = {&decision, 1}, .receipts = {&receipt, 1}};
+    redis::ScriptCall call;
+    call.Add(group, now_);
+    Run(call);
     if (!group.decision.allowed) return std::nullopt;
     bucket_.Charge(++last_, cost * interval_);
     return Taken{last_, receipt, group.decided_at};
   }
-  void Undo(const Taken& taken) {
-    Charge charge{.rule = "r",
-                  .key = "k",
-                  .limit = &limit_,
-                  .cost = 0,
-                  .verb = Verb::kSettle,
-                  .reserved = taken.receipt.charged,
-                  .receipt = taken.receipt.at};
-    Submit(charge, nullptr, {.taken_at = taken.at});
-    bucket_.Undo(taken.number, Duration(0));
+  // In as few calls as may be.
+  void Undo(std::span<const Taken> all) {
+    std::deque<Charge> charges;
+    std::deque<Decision> decisions;
+    std::deque<Group> groups;
+    redis::ScriptCall call;
+    for (const Taken& taken : all) {
+      charges.push_back({.rule = "r",
+                         .key = "k",
+                         .limit = &limit_,
+                         .cost = 0,
+                         .verb = Verb::kSettle,
+                         .reserved = taken.receipt.charged,
+                         .receipt = taken.receipt.at});
+      groups.push_back(
+          {.charges = {&charges.back(), 1}, .decisions = {&decisions.emplace_back(), 1}});
+      const redis::ScriptCall::Part part{.taken_at = taken.at};
+      if (call.Add(groups.back(), now_, part)) continue;
+      Run(call);
+      call.Clear();
+      call.Add(groups.back(), now_, part);
+    }
+    Run(call);
+    for (const Taken& taken : all) bucket_.Undo(taken.number, Duration(0));
     kept_ = Level() - bucket_.level();
-    bucket_.Undo(taken.number, kept_);
+    bucket_.Undo(all.back().number, kept_);
   }
+  void Undo(const Taken& taken) { Undo({&taken, 1}); }
   // Until the bucket is full, as the script has it.
   Duration Level() {
     const sim::Reply reply = store_.redis().Execute({"GET", "weir1:{k}:r:t"});
@@ -93,33 +118,25 @@ class ScriptUndo : public testing::Test {
   }
 
   template <typename Check>
-  void Run(std::uint64_t seed, Duration longest_pause, Duration longest_delay, Check&& check);
+  void TakeAndUndo(std::uint64_t seed, Duration longest_pause, Duration longest_delay,
+                   Check&& check);
 
- private:
-  Group Submit(Charge& charge, Receipt* receipt, const redis::ScriptCall::Part& part) {
-    Decision decision;
-    Group group{.charges = {&charge, 1}, .decisions = {&decision, 1}};
-    if (receipt != nullptr) group.receipts = {receipt, 1};
-    store_.redis().SetTime(std::chrono::floor<std::chrono::microseconds>(now_.time_since_epoch()));
-    redis::ScriptCall call;
-    call.Add(group, now_, part);
-    store_.Run(call);
-    EXPECT_EQ(store_.problem(), "");
-    EXPECT_FALSE(group.error.has_value());
-    group.charges = {};
-    group.decisions = {};
-    return group;
-  }
-
- protected:
-  const Limit limit_ = *Limit::Parse("10/s burst 100")->ForSharedStore();
-  const Duration interval_ = 100ms;
+  Limit limit_ = *Limit::Parse("10/s burst 200")->ForSharedStore();
+  Duration interval_ = 100ms;
   WallTime now_ = kStart;
   int last_ = 0;
   int undone_ = 0;
   Duration kept_{0};  // Of what was undone last.
   RememberingBucket bucket_;
   ScriptStore store_{ScriptStore::Expiry::kAsTold};
+
+ private:
+  void Run(redis::ScriptCall& call) {
+    store_.redis().SetTime(std::chrono::floor<std::chrono::microseconds>(now_.time_since_epoch()));
+    store_.Run(call);
+    EXPECT_EQ(store_.problem(), "");
+    call.ForEachGroup([](Group& group) { EXPECT_FALSE(group.error.has_value()); });
+  }
 };
 
 TEST_F(ScriptUndo, GivesBackNothingThatHasDrainedBecauseAnotherWasUndone) {
@@ -160,18 +177,63 @@ TEST_F(ScriptUndo, KnowsTheOrderOfWhatWasTakenInTheMicrosecondOfAnUndo) {
   EXPECT_EQ(Level(), 500ms);
 }
 
-TEST_F(ScriptUndo, GivesBackWhatCannotHaveDrainedWhenMoreWasUndoneThanItRemembers) {
+TEST_F(ScriptUndo, GivesBackNoMoreThanWhatCannotHaveDrainedWhenItComesLate) {
+  const auto first = Take(5);
+  const auto second = Take(12);
+  const auto third = Take(5);
+  Undo(*first);
+  Wait(1100ms);
+  Take(5);
+  Undo(*second);  // 1.2 s less 1.1 s.
+  EXPECT_EQ(Level(), 1s);
+  Undo(*third);  // Nothing for certain.
+  EXPECT_EQ(Level(), 1s);
+}
+
+TEST_F(ScriptUndo, GivesBackAllOfAHundredInTheirOrder) {
+  Take(50);
   std::vector<Taken> many;
-  for (int i = 0; i < 40; ++i) many.push_back(*Take(1));
+  for (int i = 0; i < 100; ++i) many.push_back(*Take(1));
   const auto last = Take(1);
-  Wait(1ms);
-  for (const Taken& taken : many) Undo(taken);
-  EXPECT_GE(Level(), 100ms);
-  EXPECT_LE(Level(), 110ms);  // Of each it knows that no more than a millisecond has drained.
-  Wait(150ms);
+  Wait(150ms);  // In which any of them would have drained.
+  Undo(many);
+  EXPECT_EQ(Level(), 4950ms);
+  Wait(5s);
   Take(5);
   Undo(*last);
   EXPECT_EQ(Level(), 500ms);
+}
+
+// Sixty a millisecond, each undone three milliseconds later, in which thirty could have drained.
+TEST_F(ScriptUndo, IsNotFilledByAFloodOfDeniedRequests) {
+  Use("10000/s burst 20000", 100us);
+  std::deque<std::vector<Taken>> under_way;
+  Duration most{0};
+  for (int round = 0; round < 300; ++round) {
+    under_way.emplace_back();
+    for (int i = 0; i < 60; ++i) under_way.back().push_back(*Take(1));
+    Wait(1ms);
+    if (under_way.size() < 3) continue;
+    Undo(under_way.front());
+    under_way.pop_front();
+    ASSERT_GE(kept_, 0ms) << round;
+    most = std::max(most, Level());
+  }
+  EXPECT_LE(most, 3 * 60 * interval_) << "more than what is under way";
+}
+
+TEST_F(ScriptUndo, KnowsNoOrderThatTheClockDidNotKeep) {
+  Wait(10ms);
+  const auto first = Take(5);
+  now_ -= 10ms;
+  const auto second = Take(5);  // Behind it, and taken earlier.
+  Wait(1ms);
+  Undo(*first);
+  const Duration after = Level();
+  Wait(400ms);
+  Take(5);
+  Undo(*second);
+  EXPECT_GE(Level(), after - 400ms + 500ms - 100ms) << "100 ms of it were left for certain";
 }
 
 TEST_F(ScriptUndo, ReplacesWhatIsNotItsOwn) {
@@ -190,8 +252,8 @@ TEST_F(ScriptUndo, ReplacesWhatIsNotItsOwn) {
 
 // Charges, some of which are undone in any order.
 template <typename Check>
-void ScriptUndo::Run(std::uint64_t seed, Duration longest_pause, Duration longest_delay,
-                     Check&& check) {
+void ScriptUndo::TakeAndUndo(std::uint64_t seed, Duration longest_pause, Duration longest_delay,
+                             Check&& check) {
   Random random(seed);
   std::deque<Taken> open;
   for (int step = 0; step < 200; ++step) {
@@ -214,7 +276,7 @@ void ScriptUndo::Run(std::uint64_t seed, Duration longest_pause, Duration longes
 
 TEST_F(ScriptUndo, AgreesWithABucketThatRemembersEveryCharge) {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
-    ASSERT_NO_FATAL_FAILURE(Run(seed, 80ms, 900ms, [&] { ASSERT_EQ(kept_, 0ms); }));
+    ASSERT_NO_FATAL_FAILURE(TakeAndUndo(seed, 80ms, 900ms, [&] { ASSERT_EQ(kept_, 0ms); }));
   }
   EXPECT_GT(undone_, 4'000);
 }
@@ -224,13 +286,26 @@ TEST_F(ScriptUndo, GivesBackTooLittleRatherThanTooMuch) {
   int kept = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     const std::array<Duration, 3> pauses = {2us, 1ms, 30ms};
-    ASSERT_NO_FATAL_FAILURE(Run(seed, pauses[seed % pauses.size()], 60s, [&] {
+    ASSERT_NO_FATAL_FAILURE(TakeAndUndo(seed, pauses[seed % pauses.size()], 60s, [&] {
       ASSERT_GE(kept_, 0ms);
       kept += kept_ > 0ms ? 1 : 0;
     }));
   }
   EXPECT_GT(undone_, 4'000);
   EXPECT_GT(kept, 10);
+}
+
+// So many that it has to be brief about most of them.
+TEST_F(ScriptUndo, GivesBackNoMoreThanIsLeftWhenManyAreUndoneInAnyOrder) {
+  Use("10000/s burst 20000", 100us);
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    const std::array<Duration, 3> pauses = {150us, 600us, 1ms};
+    const std::array<Duration, 2> delays = {5ms, 40ms};
+    ASSERT_NO_FATAL_FAILURE(TakeAndUndo(seed, pauses[seed % pauses.size()],
+                                        delays[seed % delays.size()],
+                                        [&] { ASSERT_GE(kept_, 0ms); }));
+  }
+  EXPECT_GT(undone_, 10'000);
 }
 
 }  // namespace

@@ -35,17 +35,18 @@ local function left_of_undone(j, list)
   local taken, rs, rn = a[j + 12], a[j + 9], a[j + 10]
   local ls, ln = from(now_s, now_n, rs, rn)
   -- Those of the same microsecond came before it if they were full before it; unless something was
-  -- undone just then, so that it began earlier than they ended.
-  local unclear = false
+  -- undone just then, so that it began earlier than they ended. Nothing is known of an order that
+  -- the clock did not keep.
+  local known, unclear = at - taken < 1e6, false
   for _, one in ipairs(list) do
-    if one[2] == taken then unclear = true end
+    if one[2] == taken or one[3] < 0 and one[2] > taken then unclear = true end
+    if one[1] > one[2] or one[2] > at then known = false end
   end
   for _, one in ipairs(list) do
     local before = one[1] < taken
       or one[1] == taken and (unclear or above(rs, rn, one[3], one[4]))
     if before and one[2] >= taken then ls, ln = from(one[5], one[6], ls, ln) end
   end
-  local known = at - taken < 1e6 and (#list < 32 or list[1][2] < taken)
   if ls < 0 or not known then ls, ln = 0, 0 end
   if above(ls, ln, a[j + 1], a[j + 2]) then ls, ln = a[j + 1], a[j + 2] end
   -- In any case no more of it has drained than there was time for.
@@ -58,9 +59,25 @@ local function left_of_undone(j, list)
   return ls, ln
 end
 
+-- Makes one of the two that are nearest to each other, for how long ago they are. It counts for
+-- everybody for whom one of the two would.
+local function shorten(list)
+  local nearest, i = 1 / 0, 1
+  for c = 1, #list - 1 do
+    local gap = (list[c + 1][2] - list[c][2]) / math.max(1, at - list[c][2])
+    if gap < nearest then nearest, i = gap, c end
+  end
+  local one, other = list[i], table.remove(list, i + 1)
+  local stepped = one[1] > one[2] or other[1] > other[2]
+  one[1] = stepped and 1 / 0 or math.min(one[1], other[1])
+  one[2] = math.max(one[2], other[2])
+  one[3], one[4] = -1, 0
+  one[5], one[6] = plus(one[5], one[6], other[5], other[6])
+end
+
 local function note_undone(j, list, gs, gn)
   list[#list + 1] = {a[j + 12], at, a[j + 9], a[j + 10], gs, gn}
-  if #list > 32 then table.remove(list, 1) end
+  if #list > 32 then shorten(list) end
   local k = a[j + 11]
   write[k] = function()
     local texts = {}
