@@ -7,7 +7,7 @@
 //   hammer honest PROCESS REQUESTS LOG    ask under the ample one alone, one after the other
 //   hammer left                           prints what is left of the ample one
 //
-// WEIR_TEST_AMPLE=limit                   what the ample limit is
+// WEIR_TEST_AMPLE=limit                   what the ample limit is: a bucket, instead of a window
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -151,16 +151,14 @@ int HammerOneLimit(StoreOnServers& servers, const Limit& limit, int process, int
 
 constexpr std::string_view kScarce = "60/s burst 20";
 
-std::string_view Ample() {
-  const char* const text = std::getenv("WEIR_TEST_AMPLE");
-  return text == nullptr ? "500000/min" : text;
+Result<Limit> Ample() {
+  if (const char* const bucket = std::getenv("WEIR_TEST_AMPLE")) return Limit::Parse(bucket);
+  return Limit::Parse("500000/min", {.algorithm = Algorithm::kFixedWindow, .align = Align::kEpoch});
 }
 
 struct Pair {
   Limit scarce = *Limit::Parse(kScarce)->ForSharedStore();
-  Limit ample =
-      *Limit::Parse(Ample(), {.algorithm = Algorithm::kFixedWindow, .align = Align::kEpoch})
-           ->ForSharedStore();
+  Limit ample = Ample().value().ForSharedStore().value();
 };
 
 // Who they count may live in different slots.

@@ -104,34 +104,57 @@ class Hammered(unittest.TestCase):
                     continue
         self.fail("charged less than passed, twice")
 
-    def attack(self, servers, layout="servers"):
-        """Seven ask for what is used up together with what an honest one needs, which must get
-        nearly all of it: all but the cost of what the seven have under way."""
-        ample, under_way = 3000, 16
-        environment = {**self.environment(servers, layout), "WEIR_TEST_AMPLE": f"{ample}/h"}
+    def attack(self, servers, layout, ample, honest_requests):
+        """Seven ask for what is used up together with what an honest one needs. What passed, of
+        the honest one and of the others: when."""
+        environment = {**self.environment(servers, layout), "WEIR_TEST_AMPLE": ample}
         paths = [self.logs / f"attack-{number}" for number in range(PROCESSES)]
         commands = [["groups", str(number), "30000", str(path)]
                     for number, path in enumerate(paths[1:])]
         running = [subprocess.Popen([str(folder / "hammer"), *words], env=environment)
                    for words in commands]
         running.append(subprocess.Popen(
-            [str(folder / "hammer"), "honest", "0", str(ample), str(paths[0])], env=environment))
+            [str(folder / "hammer"), "honest", "0", str(honest_requests), str(paths[0])],
+            env=environment))
         self.assertEqual([process.wait(timeout=120) for process in running], [0] * PROCESSES)
         events = [list(EVENT.iter_unpack(path.read_bytes())) for path in paths]
-        honest = sum(event[5] for event in events[0])
-        others = sum(event[5] for log in events[1:] for event in log)
-        print(f"{layout} of {len(servers)}: the honest got {honest} and the seven {others} of "
-              f"{ample}")
-        self.assertLessEqual(honest + others, ample)
-        self.assertGreaterEqual(honest, ample - others - (PROCESSES - 1) * under_way)
+        self.assertFalse([event for log in events for event in log if event[7]])
+        passed = [[event[0] for event in log if event[5]] for log in events]
+        return sorted(passed[0]), sorted(time for log in passed[1:] for time in log)
+
+    def attack_what_is_used_up(self, servers, layout="servers"):
+        """The honest one must get nearly all: all but the cost of what the seven have under way."""
+        ample, under_way = 3000, 16
+        honest, others = self.attack(servers, layout, f"{ample}/8760h", ample)
+        print(f"{layout} of {len(servers)}: the honest got {len(honest)} and the seven "
+              f"{len(others)} of {ample}")
+        self.assertLessEqual(len(honest) + len(others), ample)
+        self.assertGreaterEqual(len(honest),
+                                ample - len(others) - (PROCESSES - 1) * under_way)
+
+    def attack_what_drains(self, servers, layout="servers"):
+        """What is undone while it drains must not come back twice, nor stay."""
+        burst, rate = 200, 400
+        honest, others = self.attack(servers, layout, f"{rate}/s burst {burst}", 10000)
+        time = (honest[-1] - honest[0]) / 1e9
+        print(f"{layout} of {len(servers)}: the honest got {len(honest)} in {time:.2f} s, "
+              f"{burst + rate * time:.1f} is the most, and the seven {len(others)}")
+        self.assertLessEqual(self.most_above(honest, burst=burst, rate=rate), 1e-6)
+        self.assertGreater(len(honest), rate * time * 0.8 - len(others))
+
+    def everywhere(self, attack):
+        with redis_servers.Server() as server:
+            attack([server])
+        with redis_servers.Shards(3) as shards:
+            attack(shards.servers)
+        with redis_servers.Cluster(replicas=0) as cluster:
+            attack(cluster.servers, "cluster")
 
     def test_who_is_denied_cannot_keep_others_from_what_they_share(self):
-        with redis_servers.Server() as server:
-            self.attack([server])
-        with redis_servers.Shards(3) as shards:
-            self.attack(shards.servers)
-        with redis_servers.Cluster(replicas=0) as cluster:
-            self.attack(cluster.servers, "cluster")
+        self.everywhere(self.attack_what_is_used_up)
+
+    def test_who_is_denied_gives_nothing_back_that_has_drained(self):
+        self.everywhere(self.attack_what_drains)
 
     def test_nothing_is_charged_to_any_when_one_denies(self):
         self.groups_within_one_window(redis_servers.Server)

@@ -4,8 +4,8 @@
 // ended without an answer is neither given back nor tried again, and the whole group ends with its
 // error.
 //
-// So nobody has more than the limits say; who is denied may for a moment hold what others could have
-// had.
+// So nobody has more than the limits say; who is denied may for a moment hold what others could
+// have had.
 #pragma once
 
 #include <cstdint>
