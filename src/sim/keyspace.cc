@@ -17,8 +17,7 @@ const CommandTraits* Keyspace::Find(std::string_view name) {
                  {"del", -2, true, false, true, &K::Del},
                  {"exists", -2, false, false, true, &K::Exists},
                  {"type", 2, false, false, true, &K::Type},
-                 {"pexpire", -3, true, false, true, &K::Pexpire},
-                 {"ttl", 2, false, false, true, &K::Ttl},
+                 {"pexpire", 3, true, false, true, &K::Pexpire},
                  {"pttl", 2, false, false, true, &K::Pttl},
                  {"dbsize", 1, false, false, false, &K::Dbsize},
                  {"flushall", -1, true, false, false, &K::Flushall},
@@ -159,42 +158,23 @@ Reply Keyspace::Type(Words words) {
   return Reply::Status(entry == nullptr ? "none" : kNames[entry->value.index()]);
 }
 
-Reply Keyspace::ExpireAt(Words words, std::int64_t base, std::int64_t unit) {
+Reply Keyspace::Pexpire(Words words) {
   const std::optional<std::int64_t> given = ReadInteger(words[2]);
   if (!given) return Reply::Error(kNotAnInteger);
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-  if (*given > (kMost - base) / unit || *given < -(kMost / unit)) {
-    return Reply::Error("ERR invalid expire time in '" + std::string(Find(words[0])->name) +
-                        "' command");
+  if (*given > std::numeric_limits<std::int64_t>::max() - milliseconds()) {
+    return Reply::Error("ERR invalid expire time in 'pexpire' command");
   }
-  const std::int64_t at = base + *given * unit;
   Entry* const entry = Reach(words[1]);
   if (entry == nullptr) return Reply::Integer(0);
-  for (const std::string_view option : words.subspan(3)) {
-    const std::int64_t before = entry->expires_at == 0 ? kMost : entry->expires_at;
-    if (IsWord(option, "nx")   ? entry->expires_at != 0
-        : IsWord(option, "xx") ? entry->expires_at == 0
-        : IsWord(option, "gt") ? at <= before
-        : IsWord(option, "lt") ? at >= before
-                               : false) {
-      return Reply::Integer(0);
-    }
-  }
-  entry->expires_at = std::max<std::int64_t>(at, 1);
+  entry->expires_at = std::max<std::int64_t>(milliseconds() + *given, 1);
   if (IsOver(*entry)) Erase(words[1]);
   return Reply::Integer(1);
 }
 
-Reply Keyspace::Pexpire(Words words) { return ExpireAt(words, milliseconds(), 1); }
 Reply Keyspace::Pttl(Words words) {
   const Entry* const entry = Reach(words[1]);
   if (entry == nullptr) return Reply::Integer(-2);
   return Reply::Integer(entry->expires_at == 0 ? -1 : entry->expires_at - milliseconds());
-}
-
-Reply Keyspace::Ttl(Words words) {
-  const std::int64_t left = Pttl(words).integer;
-  return Reply::Integer(left < 0 ? left : (left + 500) / 1000);
 }
 
 Reply Keyspace::Dbsize(Words /*words*/) {

@@ -104,7 +104,6 @@ class Keyspace {
   Found<T> GetOrMake(std::string_view key);
   void DropIfEmpty(std::string_view key);
   void Put(std::string_view key, Value value, std::int64_t expires_at);
-  Reply ExpireAt(Words words, std::int64_t base, std::int64_t unit);
   Reply Add(std::string_view key, std::int64_t step);
   Reply Push(Words words, bool front);
   Reply RangeByScore(Words words);
@@ -114,7 +113,6 @@ class Keyspace {
   Reply Exists(Words words);
   Reply Type(Words words);
   Reply Pexpire(Words words);
-  Reply Ttl(Words words);
   Reply Pttl(Words words);
   Reply Dbsize(Words words);
   Reply Flushall(Words words);

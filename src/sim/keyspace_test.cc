@@ -47,6 +47,8 @@ TEST_F(KeyspaceTest, DropsAKeyWhoseExpiryIsSetToNow) {
   EXPECT_EQ(Do({"PEXPIRE", "k", "0"}), Reply::Integer(1));
   EXPECT_EQ(Do({"EXISTS", "k"}), Reply::Integer(0));
   EXPECT_EQ(Do({"PEXPIRE", "k", "5"}), Reply::Integer(0));
+  EXPECT_EQ(Do({"PEXPIRE", "k", "9223372036854775807"}),
+            Reply::Error("ERR invalid expire time in 'pexpire' command"));
 }
 
 TEST_F(KeyspaceTest, SetForgetsTheExpiryUnlessToldToKeepIt) {

@@ -308,6 +308,4 @@ Reply LuaEngine::Run(std::string_view digest, Words keys, Words arguments, Comma
   return reply;
 }
 
-std::int64_t LuaEngine::instructions_used() const noexcept { return state_->used; }
-
 }  // namespace weir::sim

@@ -51,9 +51,6 @@ class LuaEngine {
   // A script that was loaded.
   Reply Run(std::string_view digest, Words keys, Words arguments, Commands& commands);
 
-  // Of the last run.
-  std::int64_t instructions_used() const noexcept;
-
  private:
   struct State;
   std::unique_ptr<State> state_;

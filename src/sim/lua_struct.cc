@@ -39,15 +39,10 @@ class Format {
       case 'B':
       case 'x':
         return {code, 1};
-      case 'h':
       case 'H':
         return {code, 2};
-      case 'l':
-      case 'L':
       case 'd':
         return {code, 8};
-      case 'f':
-        return {code, 4};
       case 'i':
       case 'I':
         return {code, Number(4)};
@@ -104,8 +99,6 @@ int Pack(lua_State* lua) {
       std::uint64_t bits = 0;
       if (item.code == 'd') {
         bits = std::bit_cast<std::uint64_t>(number);
-      } else if (item.code == 'f') {
-        bits = std::bit_cast<std::uint32_t>(static_cast<float>(number));
       } else {
         bits = number < 0 ? static_cast<std::uint64_t>(static_cast<std::int64_t>(number))
                           : static_cast<std::uint64_t>(number);
@@ -125,9 +118,6 @@ double Unpacked(const char* at, Item item, bool is_big) {
     bits |= std::uint64_t{byte} << (8 * i);
   }
   if (item.code == 'd') return std::bit_cast<double>(bits);
-  if (item.code == 'f') {
-    return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
-  }
   if (!IsSigned(item.code)) return static_cast<double>(bits);
   const auto unused = static_cast<int>(64 - 8 * count);
   return static_cast<double>(static_cast<std::int64_t>(bits << unused) >> unused);

@@ -92,13 +92,6 @@ Reply RedisCore::Script(Words words) {
     scripts_.insert(digest);
     return Reply::Bulk(std::move(digest));
   }
-  if (words.size() >= 3 && IsWord(words[1], "exists")) {
-    Reply reply = Reply::Array();
-    for (const std::string_view digest : words.subspan(2)) {
-      reply.items.push_back(Reply::Integer(KnowsScript(digest) ? 1 : 0));
-    }
-    return reply;
-  }
   return Reply::Error("ERR unknown subcommand or wrong number of arguments for 'SCRIPT'");
 }
 

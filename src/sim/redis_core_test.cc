@@ -115,6 +115,17 @@ TEST_F(RedisCoreTest, KnowsScriptsByDigestUntilTheyAreFlushed) {
             Reply::Error("ERR Number of keys can't be greater than number of args"));
 }
 
+TEST_F(RedisCoreTest, RefusesCallsThatMakeNoSense) {
+  EXPECT_EQ(redis.Execute({"EVALSHA", "digest"}),
+            Reply::Error("ERR wrong number of arguments for 'evalsha' command"));
+  EXPECT_EQ(redis.Execute({"EVAL", "return 1"}),
+            Reply::Error("ERR wrong number of arguments for 'eval' command"));
+  EXPECT_TRUE(redis.Execute({"SCRIPT", "SHOUT"}).text.starts_with("ERR unknown subcommand"));
+  EXPECT_TRUE(Eval("return redis.call()").text.starts_with("ERR Please specify at least one"));
+  EXPECT_NE(Eval("return struct.pack('q', 1)").text.find("invalid format option [q]"),
+            std::string::npos);
+}
+
 TEST_F(RedisCoreTest, FailsAScriptAtItsFirstWriteWhenWritesAreRefused) {
   redis.RefuseWrites("READONLY You can't write against a read only replica.");
   EXPECT_TRUE(
