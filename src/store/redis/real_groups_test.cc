@@ -157,6 +157,55 @@ TEST_F(RealShards, GiveBackUnderEveryAlgorithm) {
   }
 }
 
+// Two are denied, one later than the other, because the servers that deny them take their time.
+TEST_F(RealShards, GiveBackNothingThatDrainedBecauseAnotherWasDeniedBefore) {
+  StoreOnThread store(settings_);
+  StoreOnThread first(settings_);
+  StoreOnThread second(settings_);
+  const Limit limit = Shared("100/s burst 1000");
+  const Limit used_up = Shared("1/day");
+  // One key on each server, the last two used up.
+  std::vector<std::string> keys;
+  for (const Server& server : servers_) {
+    for (int i = 0; keys.size() == static_cast<std::size_t>(&server - servers_); ++i) {
+      const std::string key = "k" + std::to_string(i);
+      AskOne(store, key, used_up);
+      if (server.Ask({"EXISTS", "weir1:{" + key + "}:r:t"}) == ":1\r\n") keys.push_back(key);
+    }
+  }
+  Several reset(store, {keys[0]}, limit, Verb::kReset);
+  ASSERT_TRUE(reset.Ask(store));
+
+  const auto left = [&] { return Left(store, keys[0], limit); };
+  const auto deny = [&](StoreOnThread& by, const std::string& key) {
+    Several group(by, {keys[0], key}, limit);
+    group.charges[0].cost = 40;
+    group.charges[1].limit = &used_up;
+    EXPECT_FALSE(group.Ask(by));
+  };
+  const auto state = [&] { return servers_[0].Ask({"GET", "weir1:{" + keys[0] + "}:r:t"}); };
+  servers_[1].Signal(SIGSTOP);
+  servers_[2].Signal(SIGSTOP);
+  const std::string at_first = state();
+  std::jthread one([&] { deny(first, keys[1]); });
+  ASSERT_TRUE(Eventually([&] { return state() != at_first; }));
+  const std::string with_one = state();
+  std::jthread two([&] { deny(second, keys[2]); });
+  ASSERT_TRUE(Eventually([&] { return state() != with_one; }));
+  servers_[1].Signal(SIGCONT);
+  one.join();
+  ASSERT_TRUE(Eventually([&] { return left() == 1000; }));  // Of the second nothing is left.
+  const SteadyTime began = SystemClock().Read().steady;
+  Several taken(store, {keys[0]}, limit);
+  taken.charges[0].cost = 500;
+  ASSERT_TRUE(taken.Ask(store));
+  servers_[2].Signal(SIGCONT);
+  two.join();
+  const std::int64_t after = left();
+  const Duration passed = SystemClock().Read().steady - began;
+  EXPECT_LE(after, 501 + passed / milliseconds(10));
+}
+
 TEST_F(RealShards, NeverLetTooMuchThroughWhenAttackedFromAllSides) {
   StoreOnThread one(settings_);
   StoreOnThread two(settings_);
