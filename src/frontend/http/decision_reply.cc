@@ -3,117 +3,15 @@
 #include <algorithm>
 
 #include "base/mix.h"
-#include "frontend/error_table.h"
-#include "frontend/http/json_string.h"
-#include "frontend/http/rate_limit_headers.h"
+#include "frontend/decision_json.h"
+#include "frontend/json_string.h"
+#include "frontend/rate_limit_headers.h"
 
 namespace weir {
 namespace {
 
 constexpr std::string_view kJson = "Content-Type: application/json\r\n";
 constexpr std::string_view kProblemJson = "Content-Type: application/problem+json\r\n";
-// All fields of a decision with their names and the longest numbers, but for the rule's name.
-constexpr std::size_t kDecisionRoom = 512;
-// The longest sentence of our own.
-constexpr std::size_t kSentenceRoom = 128;
-
-template <std::size_t size>
-void PutField(RoomyText& out, const char (&name)[size], std::int64_t value) noexcept {
-  out.Put(name);
-  out.PutNumber(value);
-}
-template <std::size_t size>
-void PutField(RoomyText& out, const char (&name)[size],
-              const std::optional<std::int64_t>& value) noexcept {
-  out.Put(name);
-  if (value) {
-    out.PutNumber(*value);
-  } else {
-    out.Put("null");
-  }
-}
-
-void PutReservation(RoomyText& out, ReservationId id) noexcept {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  out.Put(",\"reservation\":\"");
-  for (int shift = 60; shift >= 0; shift -= 4) {
-    out.Put(kHex[(static_cast<std::uint64_t>(id) >> shift) & 15]);
-  }
-  out.Put('"');
-}
-
-// Without the braces around it. Rules' names need no escaping.
-void PutDecision(RoomyText& out, const Decision& decision, const DecisionFields& fields) noexcept {
-  out.Put(decision.allowed ? "\"allowed\":true,\"rule\":" : "\"allowed\":false,\"rule\":");
-  if (decision.rule.empty()) {
-    out.Put("null");
-  } else {
-    out.Put('"');
-    out.Put(decision.rule);
-    out.Put('"');
-  }
-  PutField(out, ",\"limit\":", decision.limit);
-  PutField(out, ",\"remaining\":", decision.remaining);
-  PutField(out, ",\"cost\":", decision.cost);
-  PutField(out, ",\"retry_after\":", fields.retry_after);
-  PutField(out, ",\"retry_after_ms\":", fields.retry_after_ms);
-  PutField(out, ",\"reset_after\":", fields.reset_after);
-  PutField(out, ",\"reset_after_ms\":", fields.reset_after_ms);
-  PutField(out, ",\"reset_at\":", fields.reset_at);
-  PutField(out, ",\"delay_ms\":", fields.delay_ms);
-  out.Put(",\"reason\":\"");
-  out.Put(NameOf(decision.reason));
-  out.Put("\",\"source\":\"");
-  out.Put(NameOf(decision.source));
-  out.Put('"');
-  if (decision.reservation != ReservationId::kNone) PutReservation(out, decision.reservation);
-}
-
-void AppendObject(ByteBuffer& out, const Decision& decision, const DecisionFields& fields) {
-  RoomyText text(out.Room(kDecisionRoom + decision.rule.size()));
-  text.Put('{');
-  PutDecision(text, decision, fields);
-  text.Put('}');
-  out.WroteUpTo(text.end());
-}
-
-// What to say to a person, as a JSON string.
-void PutMessage(RoomyText& out, const DecisionReply& reply, const DecisionFields& fields) noexcept {
-  if (!reply.message.empty()) return PutJsonString(out, reply.message);
-  switch (reply.decision.reason) {
-    case Reason::kNeverFits:
-      return out.Put("\"This request costs more than its limit can ever hold.\"");
-    case Reason::kDenyList:
-      return out.Put("\"This request is not allowed.\"");
-    case Reason::kStoreFailure:
-      out.Put("\"The limit cannot be checked at the moment.");
-      break;
-    case Reason::kOverload:
-      out.Put("\"Too many requests wait or hold places already.");
-      break;
-    default:
-      out.Put("\"Too many requests.");
-  }
-  if (fields.retry_after) {
-    const std::int64_t seconds = std::max<std::int64_t>(*fields.retry_after, 1);
-    out.Put(" Retry after ");
-    out.PutNumber(seconds);
-    out.Put(seconds == 1 ? " second." : " seconds.");
-  }
-  out.Put('"');
-}
-
-std::string_view ErrorNameOf(int status) noexcept {
-  switch (status) {
-    case 403:
-      return RowOf(ErrorCode::kForbidden).name;
-    case 503:
-      return RowOf(ErrorCode::kOverloaded).name;
-    default:
-      return "rate_limited";
-  }
-}
-
 // The types that the draft of the rate-limit headers has for this.
 struct ProblemType {
   std::string_view type;
@@ -175,24 +73,6 @@ int StatusOf(const Decision& decision) noexcept {
   }
 }
 
-void ReplyWriter::AppendDecision(ByteBuffer& out, const DecisionReply& reply) {
-  AppendObject(out, reply.decision, FieldsOf(reply.decision, reply.now.wall));
-}
-
-void ReplyWriter::WriteDenial(const DecisionReply& reply, const DecisionFields& fields,
-                              int status) {
-  RoomyText text(body_.Room(kDecisionRoom + kSentenceRoom + NamesRoom(reply) +
-                            JsonStringRoom(reply.message.size())));
-  text.Put("{\"error\":\"");
-  text.Put(ErrorNameOf(status));
-  text.Put("\",\"message\":");
-  PutMessage(text, reply, fields);
-  text.Put(',');
-  PutDecision(text, reply.decision, fields);
-  text.Put('}');
-  body_.WroteUpTo(text.end());
-}
-
 void ReplyWriter::WriteProblem(const DecisionReply& reply, const DecisionFields& fields,
                                int status) {
   const ProblemType type = TypeOf(reply.decision.reason);
@@ -204,7 +84,7 @@ void ReplyWriter::WriteProblem(const DecisionReply& reply, const DecisionFields&
   text.Put(type.title);
   PutField(text, "\",\"status\":", status);
   text.Put(",\"detail\":");
-  PutMessage(text, reply, fields);
+  PutMessage(text, reply.decision, reply.message, fields);
   if (type.type != "about:blank") PutViolatedPolicies(text, reply);
   text.Put(',');
   PutDecision(text, reply.decision, fields);
@@ -220,11 +100,11 @@ int ReplyWriter::Decide(ByteBuffer& out, const DecisionReply& reply, const Setti
   const bool problem = form.problem && !decision.allowed;
   body_.Clear();
   if (decision.allowed) {
-    AppendObject(body_, decision, fields);
+    AppendDecision(body_, decision, fields);
   } else if (problem) {
     WriteProblem(reply, fields, status);
   } else {
-    WriteDenial(reply, fields, status);
+    AppendDenial(body_, decision, reply.message, fields);
   }
   HttpResponseWriter response(
       out, {.status = status,
@@ -246,7 +126,7 @@ int ReplyWriter::Decide(ByteBuffer& out, const DecisionReply& reply, const Setti
 
 void ReplyWriter::Tell(ByteBuffer& out, const DecisionReply& reply, const ReplyForm& form) {
   body_.Clear();
-  AppendDecision(body_, reply);
+  AppendDecision(body_, reply.decision, FieldsOf(reply.decision, reply.now.wall));
   HttpResponseWriter response(out, {.persistence = form.persistence,
                                     .without_body = form.without_body,
                                     .room = kJson.size(),

@@ -10,7 +10,7 @@
 #include <weir/result.h>
 
 #include "frontend/decision_fields.h"
-#include "frontend/http/policy_texts.h"
+#include "frontend/policy_texts.h"
 #include "frontend/settings.h"
 #include "net/byte_buffer.h"
 #include "net/http/date_line.h"
@@ -49,8 +49,6 @@ class ReplyWriter {
              const ReplyForm& form);
   // To who asked about, or did something else: 200, whatever the decision is.
   void Tell(ByteBuffer& out, const DecisionReply& reply, const ReplyForm& form);
-  // Of many; between them, and before the first and behind the last, goes what makes a list.
-  static void AppendDecision(ByteBuffer& out, const DecisionReply& reply);
 
   struct ErrorReply {
     int status = 400;
@@ -61,7 +59,6 @@ class ReplyWriter {
   void Refuse(ByteBuffer& out, const ErrorReply& error, const ReplyForm& form);
 
  private:
-  void WriteDenial(const DecisionReply& reply, const DecisionFields& fields, int status);
   void WriteProblem(const DecisionReply& reply, const DecisionFields& fields, int status);
 
   ByteBuffer body_;

@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "frontend/ask_at_once.h"
+#include "frontend/decision_json.h"
 #include "frontend/error_table.h"
-#include "frontend/http/json_string.h"
 #include "frontend/http/openapi.h"
+#include "frontend/json_string.h"
 #include "limit/limit_words.h"
 #include "policy/compiled_policy.h"
 
@@ -260,7 +261,7 @@ EndpointReply HttpEndpoints::AnswerBatch(std::span<const Decision> decisions,
   text.Append("[");
   for (const Decision& decision : decisions) {
     if (text.size() > 1) text.Append(",");
-    ReplyWriter::AppendDecision(text, {.decision = decision, .now = now_});
+    AppendDecision(text, decision, FieldsOf(decision, now_.wall));
   }
   text.Append("]");
   return Text(kJsonType, text.view(), form);

@@ -7,7 +7,7 @@
 
 #include <weir/limit.h>
 
-#include "frontend/http/json_string.h"
+#include "frontend/json_string.h"
 #include "policy/policy_words.h"
 
 namespace weir {

@@ -1,4 +1,4 @@
-#include "frontend/http/rate_limit_headers.h"
+#include "frontend/rate_limit_headers.h"
 
 #include <algorithm>
 #include <string_view>

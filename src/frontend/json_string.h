@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "net/http/response_writer.h"
+#include "net/roomy_text.h"
 
 namespace weir {
 

@@ -10,7 +10,7 @@
 
 #include <weir/time.h>
 
-#include "net/http/response_writer.h"
+#include "net/roomy_text.h"
 
 namespace weir {
 

@@ -1,4 +1,4 @@
-#include "frontend/http/policy_texts.h"
+#include "frontend/policy_texts.h"
 
 #include <array>
 #include <string>

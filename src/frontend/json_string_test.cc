@@ -1,4 +1,4 @@
-#include "frontend/http/json_string.h"
+#include "frontend/json_string.h"
 
 #include <string>
 

@@ -1,6 +1,6 @@
-#include "frontend/http/policy_texts.h"
+#include "frontend/policy_texts.h"
 
-#include "frontend/http/rate_limit_headers.h"
+#include "frontend/rate_limit_headers.h"
 
 namespace weir {
 

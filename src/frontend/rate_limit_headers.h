@@ -18,9 +18,9 @@
 #include <weir/engine.h>
 
 #include "frontend/decision_fields.h"
-#include "frontend/http/policy_texts.h"
+#include "frontend/policy_texts.h"
 #include "frontend/settings.h"
-#include "net/http/response_writer.h"
+#include "net/roomy_text.h"
 
 namespace weir {
 
