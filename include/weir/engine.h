@@ -64,6 +64,7 @@ struct BatchRequest {
   Request request{};
   std::int64_t cost = 1;
   std::span<RuleDecision> each{};  // As for Engine::Check.
+  bool at_once = false;            // A queue that would make it wait denies it.
   Answer answer{};                 // Out.
 };
 
@@ -76,6 +77,15 @@ struct LimitRequest {
   std::int64_t cost = 1;
   Verb verb = Verb::kCheck;
   Decision decision{};  // Out. Its rule has no name.
+};
+
+// One part of a request that has several, each matched by itself: Envoy's descriptors.
+struct RequestPart {
+  Request request{};
+  std::int64_t cost = 1;
+  // If it is set only this limit counts the part, under `key`, as Engine::CheckLimits has it.
+  const Limit* limit = nullptr;
+  std::string_view key{};
 };
 
 // A key that was denied often.
@@ -171,6 +181,16 @@ class Engine {
   // all rules, and goes by the limit it is asked under: what it has used of a bucket is time, which
   // another bucket reads in its own way.
   void CheckLimits(std::span<LimitRequest> requests, Now now);
+
+  // All parts of a request, of which at most kMostParts count, are charged or none is. What speaks
+  // for each part goes into `each`, as far as there is room; the answer speaks for all. A queue
+  // that would make a part wait denies it.
+  static constexpr std::size_t kMostParts = 64;
+  Answer CheckTogether(std::span<const RequestPart> parts, Now now,
+                       std::span<RuleDecision> each = {});
+  // Gives back what they took.
+  Answer RefundTogether(std::span<const RequestPart> parts, Now now,
+                        std::span<RuleDecision> each = {});
 
   // Check, ready to wait up to `patience`, but no longer than the policy's max_wait. `done` is
   // called once: from this thread before CheckThen returns if there is nothing to wait for, else

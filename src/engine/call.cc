@@ -252,6 +252,13 @@ void CallWithRoom<kRoom>::SetWait(Duration wait) noexcept {
 }
 
 template <std::size_t kRoom>
+void CallWithRoom<kRoom>::RefuseDelays() noexcept {
+  for (Charge& charge : charges_.span().first(met_.size())) {
+    if (charge.limit->spec().queue) charge.wait = Duration(1);
+  }
+}
+
+template <std::size_t kRoom>
 void CallWithRoom<kRoom>::SetVerb(Verb verb) noexcept {
   for (Charge& charge : charges_) charge.verb = verb;
 }

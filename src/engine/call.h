@@ -82,6 +82,8 @@ class CallWithRoom : public CallTypes {
   // queue books, which admits nobody otherwise: a place that is held while a bucket fills is of
   // use to nobody.
   void SetWait(Duration wait) noexcept;
+  // No time at all: a queue that would make the request wait denies it.
+  void RefuseDelays() noexcept;
   // Another verb for all; kCheck or kPeek.
   void SetVerb(Verb verb) noexcept;
 

@@ -276,6 +276,7 @@ void Engine::State::CheckBatch(std::span<BatchRequest> requests, Now now) noexce
     auto& [call, course] = started[number % 2];
     call.emplace(*version, hasher, item.request);
     course = Prepare(*call, Verb::kCheck, NearestCost(item.cost));
+    if (item.at_once) call->RefuseDelays();
     if (course == Call::Course::kCharges) Prefetch(call->group());
   };
   start(0);

@@ -29,6 +29,7 @@ void Engine::State::CheckSomeShared(std::span<BatchRequest> requests, Now now) n
   for (std::size_t i = 0; i < requests.size(); ++i) {
     Call& call = (*calls)[i].emplace(*version, hasher, requests[i].request);
     courses[i] = Prepare(call, Verb::kCheck, NearestCost(requests[i].cost));
+    if (requests[i].at_once) call.RefuseDelays();
     call.SetAskedAt(asked_at);
     if (courses[i] == Call::Course::kCharges) groups[submitted++] = call.group();
   }

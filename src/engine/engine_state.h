@@ -107,6 +107,9 @@ struct Engine::State {
   }
   // Of a limit that no shared store can count by.
   static Decision BeyondStore(std::int64_t cost) noexcept;
+  class JointCall;
+  Answer DoTogether(std::span<const RequestPart> parts, Verb verb, Now now,
+                    std::span<RuleDecision> each) noexcept;
   // No cost: what was reserved.
   Result<Decision> Settle(Action action, ReservationId reservation,
                           std::optional<std::int64_t> cost);

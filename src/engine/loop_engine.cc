@@ -10,6 +10,7 @@
 
 #include "engine/denial_notes.h"
 #include "engine/engine_state.h"
+#include "engine/joint_call.h"
 #include "engine/shared_limits.h"
 
 namespace weir {
@@ -134,6 +135,7 @@ class RequestQuestion final : public Completion {
       PutBack();
       return false;
     }
+    if (question.at_once) call_->RefuseDelays();
     done_ = std::move(done);
     if (course != Call::Course::kCharges) {
       Answer answer;
@@ -305,6 +307,79 @@ class OtherQuestion final : public Completion {
   std::array<std::uint64_t, kMaxGroupCharges> settled_;
 };
 
+// One about a request of several parts.
+class JointQuestion final : public Completion {
+ public:
+  JointQuestion(QuestionsAround& around, Pool<JointQuestion>& home)
+      : around_(around), home_(home) {}
+
+  bool IsUnderWay() const noexcept { return call_.has_value(); }
+  std::size_t place = 0;  // In its pool.
+
+  void Begin(const Question& question, LoopEngine::Done done) {
+    version_ = around_.Version();
+    now_ = around_.loop.now();
+    done_ = std::move(done);
+    gives_back_ = question.kind == Question::Kind::kRefundTogether;
+    call_.emplace(around_.state, *version_, question.parts,
+                  gives_back_ ? Verb::kRefund : Verb::kCheck);
+    if (!call_->counts()) return Conclude();
+    if (around_.ending) return Abandon();
+    around_.Submit(call_->group(), now_, *this);
+  }
+
+  void OnDecided(Group& group) noexcept override {
+    if (group.error) return Abandon();
+    call_->Spread();
+    CountDenials(0);
+  }
+
+  // The store ended without a word.
+  void Abandon() noexcept {
+    call_->Fail();
+    Conclude();
+  }
+
+ private:
+  // Of one part after the other, in what is left of the time that the store had.
+  void CountDenials(std::size_t number) noexcept {
+    number = call_->NextDenied(number);
+    if (number == call_->calls() || around_.ending) return Conclude();
+    const SteadyTime until = now_.steady + around_.state.place->timeout();
+    around_.denials->Count(version_, DenialNotes::Of(call_->call(number)), until,
+                           [this, number](std::span<const DenialNotes::Ban> bans) {
+                             for (const auto& ban : bans) {
+                               call_->call(number).Ban(ban.number, ban.length);
+                             }
+                             CountDenials(number + 1);
+                           });
+  }
+
+  // Who is told may ask again, so all is put back before.
+  void Conclude() noexcept {
+    std::vector<RuleDecision> each;
+    const Answer answer = call_->Conclude(now_, each);
+    if (gives_back_) {
+      std::vector<std::uint64_t> keys;
+      call_->ListKeys(keys);
+      around_.state.waiting.Nudge(keys);
+    }
+    const LoopEngine::Done done = std::exchange(done_, nullptr);
+    call_.reset();
+    version_.reset();
+    home_.Return(*this);
+    done({.answer = answer, .each = each});
+  }
+
+  QuestionsAround& around_;
+  Pool<JointQuestion>& home_;
+  std::shared_ptr<const PolicyVersion> version_;
+  LoopEngine::Done done_;
+  Now now_{};
+  bool gives_back_ = false;
+  std::optional<State::JointCall> call_;
+};
+
 class SharedQuestions final : public LoopEngine {
  public:
   SharedQuestions(State& state, Loop& loop) : around_(state, loop) {
@@ -323,6 +398,7 @@ class SharedQuestions final : public LoopEngine {
     requests_.AbandonAll();
     large_requests_.AbandonAll();
     others_.AbandonAll();
+    joint_.AbandonAll();
   }
 
   void Ask(const Question& question, Done done) override {
@@ -333,12 +409,15 @@ class SharedQuestions final : public LoopEngine {
         return others_.Take().BeginSettle(question, std::move(done));
       case Kind::kLimit:
         return others_.Take().BeginLimit(question, std::move(done));
+      case Kind::kCheckTogether:
+      case Kind::kRefundTogether:
+        return joint_.Take().Begin(question, std::move(done));
       default:
         if (!requests_.Take().Begin(question, done)) large_requests_.Take().Begin(question, done);
     }
   }
   std::size_t pending() const noexcept override {
-    return requests_.taken() + large_requests_.taken() + others_.taken();
+    return requests_.taken() + large_requests_.taken() + others_.taken() + joint_.taken();
   }
 
  private:
@@ -346,6 +425,7 @@ class SharedQuestions final : public LoopEngine {
   Pool<RequestQuestion<SmallCall>> requests_{around_};
   Pool<RequestQuestion<Call>> large_requests_{around_};
   Pool<OtherQuestion> others_{around_};
+  Pool<JointQuestion> joint_{around_};
 };
 
 }  // namespace

@@ -30,23 +30,28 @@ struct Question {
     kCommit,
     kCancel,
     kLimit,  // Under a limit that comes with it: Engine::CheckLimits.
+    kCheckTogether,
+    kRefundTogether,
   };
 
   Kind kind = Kind::kCheck;
-  Request request{};                                     // All but the last three.
-  std::int64_t cost = 1;                                 // All but kCancel and kReset.
+  Request request{};                                     // All up to kReset.
+  std::int64_t cost = 1;                                 // All but kCancel, kReset and parts.
   Duration ttl = std::chrono::seconds(60);               // kReserve.
   ReservationId reservation = ReservationId::kNone;      // kCommit, kCancel.
   bool keeps_cost = false;                               // kCommit: it cost what was reserved.
   std::string_view key{};                                // kLimit,
   const Limit* limit = nullptr;                          // likewise,
   LimitRequest::Verb verb = LimitRequest::Verb::kCheck;  // likewise.
+  std::span<const RequestPart> parts{};                  // kCheckTogether, kRefundTogether.
+  bool at_once = false;                                  // kCheck: as BatchRequest has it.
 };
 
 // The answer. Good only while it is told.
 struct Told {
   Answer answer{};
-  std::span<const RuleDecision> each{};  // What each rule decided, in the order of the policy.
+  // What each rule decided, in the order of the policy; or what speaks for each part.
+  std::span<const RuleDecision> each{};
   // Nothing was decided: kCommit, kCancel, and kLimit if the limit is beyond what the store counts.
   const Error* error = nullptr;
 };

@@ -30,17 +30,6 @@ bool MayReserve(Question::Kind kind) noexcept {
          kind == Question::Kind::kLimit;
 }
 
-// Whoever reserved it has gone, and nobody else will.
-void CancelForNobody(Desk& desk, ReservationId reservation) {
-  if (reservation == ReservationId::kNone || desk.ending) return;
-  if (desk.questions == nullptr) {
-    std::ignore = desk.engine.Cancel(reservation);
-  } else {
-    desk.questions->Ask({.kind = Question::Kind::kCancel, .reservation = reservation},
-                        [](const Told&) {});
-  }
-}
-
 }  // namespace
 
 Connection::Connection(const Surroundings& around, std::uint64_t id, std::unique_ptr<Stream> stream,
@@ -209,7 +198,8 @@ bool Connection::IsWaiting() const noexcept {
 }
 
 bool Connection::AccountForBuffers() noexcept {
-  const std::size_t held = input_.capacity() + replies_.ready().capacity() + replies_.held_bytes();
+  const std::size_t held = input_.capacity() + replies_.ready().capacity() + replies_.held_bytes() +
+                           protocol_->held_bytes();
   if (held == accounted_) return true;
   const auto more = static_cast<std::ptrdiff_t>(held) - static_cast<std::ptrdiff_t>(accounted_);
   accounted_ = held;
@@ -234,7 +224,19 @@ void Connection::End() noexcept {
   ReadOn();
 }
 
+// With a farewell, if the protocol has one.
+void Connection::EndQuietly() noexcept {
+  protocol_->OnEnding();
+  replies_.CloseWhenSent();
+  GoOn();
+}
+
 void Connection::CheckDeadlines(SteadyTime now) noexcept {
+  if (!lingering_ && !replies_.closing()) {
+    const std::size_t before = replies_.ready().size();
+    protocol_->OnSweep(now);
+    if (replies_.ready().size() != before || replies_.closing()) return GoOn();
+  }
   if (now - last_read_ > kKeepsBuffers) GiveBackBuffers();
   const ServiceLimits& limits = around_.door.desk.settings->limits;
   if (lingering_) {
@@ -250,10 +252,10 @@ void Connection::CheckDeadlines(SteadyTime now) noexcept {
     replies_.CloseWhenSent();
     GoOn();
   } else if (draining_) {
-    if (now - last_read_ > kQuiet) End();
+    if (now - last_read_ > kQuiet) EndQuietly();
   } else if (now - last_read_ > limits.idle_timeout) {
     around_.door.metrics.Refused(Refusal::kIdleTimeout);
-    End();
+    EndQuietly();
   }
 }
 
@@ -289,7 +291,7 @@ void Connection::AskLater(const Question& question, const ReplyPlace& place) {
       connection->around_.door.metrics.decision_time.Record(took, 1);
       return connection->Answered(place, told);
     }
-    if (MayReserve(kind)) CancelForNobody(desk, told.answer.decision.reservation);
+    if (MayReserve(kind)) desk.CancelForNobody(told.answer.decision.reservation);
   };
   asking_ = true;
   desk.questions->Ask(question, std::move(done));
@@ -307,12 +309,20 @@ void Connection::CheckWaiting(const Request& request, const Ask& ask, Duration p
       if (Connection* const connection = keeper.Find(id)) {
         connection->Waited(place, {.answer = answer, .each = decisions});
       } else {
-        CancelForNobody(desk, answer.decision.reservation);
+        desk.CancelForNobody(answer.decision.reservation);
       }
     });
   };
   waits_.push_back(
       {.place = place, .id = desk.engine.CheckThen(request, ask, patience, std::move(done))});
+}
+
+void Connection::CancelWaiting(const ReplyPlace& place) {
+  const auto wait = std::ranges::find_if(
+      waits_, [&](const Wait& other) { return other.place.ticket == place.ticket; });
+  if (wait == waits_.end()) return;
+  // The answer of one that is over is under way.
+  if (around_.door.desk.engine.CancelWait(wait->id)) waits_.erase(wait);
 }
 
 void Connection::Waited(const ReplyPlace& place, const Told& told) noexcept {

@@ -81,6 +81,7 @@ class Connection final : public StreamHandler, public Exchange {
   void AskLater(const Question& question, const ReplyPlace& place) override;
   void CheckWaiting(const Request& request, const Ask& ask, Duration patience,
                     const ReplyPlace& place) override;
+  void CancelWaiting(const ReplyPlace& place) override;
 
  private:
   struct Wait {
@@ -94,6 +95,7 @@ class Connection final : public StreamHandler, public Exchange {
   bool ReadOn() noexcept;
   void GoOn() noexcept;
   void End() noexcept;
+  void EndQuietly() noexcept;
   void Gone() noexcept { around_.keeper.Remove(id_); }
   bool Refuse(Refusal why) noexcept;
 

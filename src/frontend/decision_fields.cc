@@ -42,6 +42,14 @@ DecisionFields FieldsOf(const Decision& decision, WallTime now) noexcept {
   return fields;
 }
 
+ReservationText::ReservationText(ReservationId id) noexcept {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  auto rest = static_cast<std::uint64_t>(id);
+  for (auto digit = digits_.rbegin(); digit != digits_.rend(); ++digit, rest >>= 4U) {
+    *digit = kHex[rest & 15U];
+  }
+}
+
 std::optional<ReservationId> ParseReservation(std::string_view text) noexcept {
   std::uint64_t number = 0;
   const auto [end, error] =

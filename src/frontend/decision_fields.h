@@ -1,6 +1,7 @@
 // A decision in the numbers that go over the wire, the same in every protocol.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -25,6 +26,14 @@ DecisionFields FieldsOf(const Decision& decision, WallTime now) noexcept;
 // A reservation goes over the wire as this many hexadecimal digits. None if the text is no such.
 inline constexpr std::size_t kReservationDigits = 16;
 std::optional<ReservationId> ParseReservation(std::string_view text) noexcept;
+class ReservationText {
+ public:
+  explicit ReservationText(ReservationId id) noexcept;
+  std::string_view view() const noexcept { return {digits_.data(), digits_.size()}; }
+
+ private:
+  std::array<char, kReservationDigits> digits_;
+};
 
 // The longest that a reservation may stay open. They take places that others need, too.
 inline constexpr Duration kMostReservationTtl = std::chrono::hours(1);

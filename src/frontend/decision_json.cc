@@ -9,11 +9,8 @@ namespace weir {
 namespace {
 
 void PutReservation(RoomyText& out, ReservationId id) noexcept {
-  constexpr std::string_view kHex = "0123456789abcdef";
   out.Put(",\"reservation\":\"");
-  for (int shift = 60; shift >= 0; shift -= 4) {
-    out.Put(kHex[(static_cast<std::uint64_t>(id) >> shift) & 15]);
-  }
+  out.Put(ReservationText(id).view());
   out.Put('"');
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <tuple>
 
 #include <weir/engine.h>
 
@@ -35,6 +36,17 @@ struct Desk {
     const SteadyTime before = std::max(last_asked, loop.now().steady);
     last_asked = loop.ReadClock().steady;
     return last_asked - before;
+  }
+
+  // Whoever reserved it has gone, and nobody else will settle it.
+  void CancelForNobody(ReservationId reservation) {
+    if (reservation == ReservationId::kNone || ending) return;
+    if (questions == nullptr) {
+      std::ignore = engine.Cancel(reservation);
+    } else {
+      questions->Ask({.kind = Question::Kind::kCancel, .reservation = reservation},
+                     [](const Told&) {});
+    }
   }
 
   Engine& engine;

@@ -149,6 +149,10 @@ class ExchangeUnderTest : public Exchange {
                      .rules = {request.rules.begin(), request.rules.end()}});
   }
 
+  void CancelWaiting(const ReplyPlace& place) override {
+    std::erase_if(waits, [&](const Wait& wait) { return wait.place.ticket == place.ticket; });
+  }
+
   Protocol& protocol() noexcept { return *protocol_; }
   std::string_view left_over() const noexcept { return input_; }
 

@@ -70,6 +70,12 @@ class LateEngine final : public LoopEngine {
       asked.answer =
           engine_.Check(question.request, {.cost = question.cost, .now = loop_.now()}, asked.each);
       asked.each.resize(std::min(asked.answer.rules, kMaxRules));
+    } else if (question.kind == Question::Kind::kCheckTogether) {
+      asked.each.resize(question.parts.size());
+      asked.answer = engine_.CheckTogether(question.parts, loop_.now(), asked.each);
+    } else if (question.kind == Question::Kind::kRefundTogether) {
+      asked.each.resize(question.parts.size());
+      asked.answer = engine_.RefundTogether(question.parts, loop_.now(), asked.each);
     } else {
       const Result<weir::Answer> answer = AskAtOnce(engine_, question, loop_.now());
       if (answer) {

@@ -26,11 +26,47 @@ class OwnCounter {
   std::atomic<std::uint64_t> value_{0};
 };
 
-// How requests were answered. For HTTP by status, for RESP by the word of the reply.
-inline constexpr std::array<std::string_view, 28> kReplyCodes = {
-    "200", "400", "401",    "403",       "404",    "405",  "406",     "408",  "409", "411",
-    "413", "415", "417",    "429",       "431",    "500",  "501",     "503",  "504", "505",
-    "OK",  "ERR", "NOAUTH", "WRONGPASS", "NOPERM", "BUSY", "TIMEOUT", "other"};
+// How requests were answered. For HTTP by status, for RESP by the word of the reply, for gRPC by
+// the name of the code.
+inline constexpr std::array<std::string_view, 39> kReplyCodes = {"200",
+                                                                 "400",
+                                                                 "401",
+                                                                 "403",
+                                                                 "404",
+                                                                 "405",
+                                                                 "406",
+                                                                 "408",
+                                                                 "409",
+                                                                 "411",
+                                                                 "413",
+                                                                 "415",
+                                                                 "417",
+                                                                 "429",
+                                                                 "431",
+                                                                 "500",
+                                                                 "501",
+                                                                 "503",
+                                                                 "504",
+                                                                 "505",
+                                                                 "OK",
+                                                                 "ERR",
+                                                                 "NOAUTH",
+                                                                 "WRONGPASS",
+                                                                 "NOPERM",
+                                                                 "BUSY",
+                                                                 "TIMEOUT",
+                                                                 "CANCELLED",
+                                                                 "INVALID_ARGUMENT",
+                                                                 "DEADLINE_EXCEEDED",
+                                                                 "NOT_FOUND",
+                                                                 "PERMISSION_DENIED",
+                                                                 "RESOURCE_EXHAUSTED",
+                                                                 "ABORTED",
+                                                                 "UNIMPLEMENTED",
+                                                                 "INTERNAL",
+                                                                 "UNAVAILABLE",
+                                                                 "UNAUTHENTICATED",
+                                                                 "other"};
 // The number of a code; that of "other", the last, if it is none of these.
 constexpr std::size_t ReplyCodeNumber(std::string_view code) noexcept {
   const auto* const found = std::find(kReplyCodes.begin(), kReplyCodes.end() - 1, code);
@@ -38,7 +74,7 @@ constexpr std::size_t ReplyCodeNumber(std::string_view code) noexcept {
 }
 inline constexpr std::size_t kReplyOk = 0;        // 200
 inline constexpr std::size_t kReplyLimited = 13;  // 429
-inline constexpr std::size_t kReplyRespOk = 20;   // OK
+inline constexpr std::size_t kReplyRespOk = 20;   // OK, over gRPC too.
 
 // Of one listener on one thread.
 struct ListenerMetrics {

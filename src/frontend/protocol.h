@@ -34,13 +34,15 @@ class Exchange {
   // for further requests.
   virtual bool draining() const noexcept = 0;
 
-  // For a place that is held: OnAnswered is called with it once the answer is there, perhaps before
-  // this returns. A place may have several questions.
+  // For a place that is held, or that the protocol has numbered itself: OnAnswered is called with
+  // it once the answer is there, perhaps before this returns. A place may have several questions.
   // LoopEngine::Ask, if the desk has one.
   virtual void AskLater(const Question& question, const ReplyPlace& place) = 0;
   // Engine::CheckThen.
   virtual void CheckWaiting(const Request& request, const Ask& ask, Duration patience,
                             const ReplyPlace& place) = 0;
+  // Nobody wants to know the answer any more; OnAnswered may be called all the same.
+  virtual void CancelWaiting(const ReplyPlace& place) = 0;
 };
 
 class Protocol {
@@ -63,6 +65,14 @@ class Protocol {
   // A request was begun and not completed in time, or was too large: what to say before the
   // connection is closed, if anything.
   virtual void OnTimeout() noexcept = 0;
+
+  // Every now and then, for those who watch a clock of their own. They may write replies, or have
+  // the connection close.
+  virtual void OnSweep(SteadyTime /*now*/) noexcept {}
+  // The connection ends, because it was quiet for long enough: for a farewell.
+  virtual void OnEnding() noexcept {}
+  // Bytes that it holds for requests and replies.
+  virtual std::size_t held_bytes() const noexcept { return 0; }
 };
 
 // Makes the protocol of a new connection. `exchange` outlives it.

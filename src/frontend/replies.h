@@ -30,9 +30,13 @@ class Replies {
   // Each place is filled once.
   void Fill(Ticket ticket, std::string_view reply);
 
+  // A reply that comes later and has no place in this order: it is counted, and that is all.
+  void HoldAside() noexcept { ++aside_; }
+  void FilledAside() noexcept { --aside_; }
+
   // What can be sent.
   ByteBuffer& ready() noexcept { return ready_; }
-  std::size_t held() const noexcept { return unfilled_; }
+  std::size_t held() const noexcept { return unfilled_ + aside_; }
   // No request should be taken up before some replies have left.
   bool IsFull() const noexcept {
     if (held_.empty()) return ready_.size() >= bounds_.bytes;  // As mostly.
@@ -61,6 +65,7 @@ class Replies {
   std::deque<Held> held_;
   std::uint64_t last_ = 0;
   std::size_t unfilled_ = 0;
+  std::size_t aside_ = 0;
   std::size_t weight_ = 0;         // Of all that are held.
   std::size_t counted_bytes_ = 0;  // Held, but for those behind the last place, which still grow.
   bool closing_ = false;

@@ -6,6 +6,7 @@
 #include <map>
 #include <thread>
 
+#include "frontend/grpc/grpc_protocol.h"
 #include "frontend/http/http_protocol.h"
 #include "frontend/resp/resp_protocol.h"
 #include "policy/keyed_hash.h"
@@ -45,6 +46,8 @@ Result<Entrance> EntranceFor(const std::string& protocol, const ListenerSpec& li
     entrance.make_protocol = MakeHttpProtocol;
     entrance.refusal =
         "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+  } else if (protocol == "grpc") {
+    entrance.make_protocol = MakeGrpcProtocol;  // Who is closed on without a word tries elsewhere.
   } else {
     entrance.make_protocol = MakeRespProtocol;
     entrance.refusal = "-ERR max number of clients reached\r\n";
@@ -72,11 +75,6 @@ Result<std::unique_ptr<Service>> Service::Start(Engine& engine, const PolicySpec
                                                          service->gate_, *service, settings));
   }
   for (const auto& [protocol, listener] : spec.listen.empty() ? kDefaultListeners : spec.listen) {
-    if (protocol == "grpc") {
-      service->warnings_.push_back("listen: grpc " + listener.address +
-                                   ": checked, not opened: gRPC comes in a later version");
-      continue;
-    }
     const Result<void> opened = service->Open(protocol, listener, spec.manage);
     if (!opened) return std::unexpected(opened.error());
   }

@@ -29,6 +29,7 @@ ARROWS = {
     "net/resp": ("net",),
     "net/http": ("net",),
     "net/h2": ("net",),
+    "net/protobuf": ("net",),
     # store/*.h is the interface, and part of the library without a network.
     "store": ("algorithm", "telemetry"),
     "store/memory": ("store",),
@@ -41,7 +42,7 @@ ARROWS = {
     "frontend": ("engine", "net", "telemetry"),
     "frontend/resp": ("frontend", "net/resp"),
     "frontend/http": ("frontend", "net/http"),
-    "frontend/grpc": ("frontend", "net/h2"),
+    "frontend/grpc": ("frontend", "net/h2", "net/protobuf"),
     "sim": ("net", "net/resp", *STORES),
     "lab": ("engine", "policy", "sim", *STORES),
 }
