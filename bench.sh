@@ -9,10 +9,11 @@
 # policy: requests under policies of many rules, and the loading of those
 # service: requests over RESP and HTTP, against redis-server and nginx
 # redis: limits shared on Redis, against the script that everybody uses
+# grpc: calls of Envoy's against a server on grpc++; forward-auth and TLS against their plain forms
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
-suites=(core policy service redis)
+suites=(core policy service redis grpc)
 
 usage() {
   echo "usage: ./bench.sh SUITE [--json FILE] [--markdown]" >&2
@@ -55,7 +56,7 @@ packages=(tools/packages.txt)
 [[ -f tools/packages-bench-$suite.txt ]] && packages+=("tools/packages-bench-$suite.txt")
 tools/setup.sh "${packages[@]}"
 targets=("bench_$suite")
-[[ $suite == service ]] && targets+=(weir_program)
+[[ $suite == service || $suite == grpc ]] && targets+=(weir_program)
 cmake --preset release >/dev/null
 cmake --build --preset release --parallel "$jobs" --target "${targets[@]}"
 

@@ -16,6 +16,7 @@ import sys
 import time
 
 import core_suite
+import grpc_suite
 import policy_suite
 import redis_suite
 import report
@@ -23,7 +24,7 @@ import service_suite
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SUITES = {"core": core_suite, "policy": policy_suite, "service": service_suite,
-          "redis": redis_suite}
+          "redis": redis_suite, "grpc": grpc_suite}
 
 
 def main():

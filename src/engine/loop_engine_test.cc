@@ -393,5 +393,37 @@ TEST_F(LoopEngineTest, AnswersManyAtATime) {
   EXPECT_EQ(questions_->pending(), 0U);
 }
 
+// --- Requests of several parts. ---
+
+TEST_F(LoopEngineTest, DecidesPartsTogether) {
+  Start();
+  const std::vector<RequestPart> parts = {{.request = {.user = "ann"}, .cost = 2},
+                                          {.request = {.user = "bob"}}};
+  const Heard heard = Hear({.kind = Kind::kCheckTogether, .parts = parts});
+  EXPECT_TRUE(heard.answer.decision.allowed);
+  EXPECT_EQ(heard.answer.decision.source, Source::kStore);
+  ASSERT_EQ(heard.each.size(), 2U);
+  EXPECT_EQ(heard.each[0].decision.remaining, 0);
+  EXPECT_EQ(heard.each[1].decision.remaining, 1);
+  const Heard denied = Hear({.kind = Kind::kCheckTogether, .parts = parts});
+  EXPECT_FALSE(denied.answer.decision.allowed);
+  EXPECT_EQ(denied.answer.message, "slow down");
+  EXPECT_EQ(Hear({.kind = Kind::kPeek, .request = {.user = "bob"}}).answer.decision.remaining, 1)
+      << "nothing was taken";
+  const Heard refund = Hear({.kind = Kind::kRefundTogether, .parts = parts});
+  EXPECT_EQ(refund.each[0].decision.remaining, 2);
+  EXPECT_EQ(questions_->pending(), 0U);
+}
+
+TEST_F(LoopEngineTest, CountsPartsWithLimitsOfTheirOwn) {
+  Start();
+  const Limit limit = *Limit::Parse("3/min");
+  const std::vector<RequestPart> parts = {{.cost = 2, .limit = &limit, .key = "k"},
+                                          {.request = {.user = "ann"}}};
+  EXPECT_EQ(Hear({.kind = Kind::kCheckTogether, .parts = parts}).each[0].decision.remaining, 1);
+  EXPECT_FALSE(Hear({.kind = Kind::kCheckTogether, .parts = parts}).answer.decision.allowed);
+  EXPECT_EQ(Hear({.kind = Kind::kLimit, .key = "k", .limit = &limit}).answer.decision.remaining, 0);
+}
+
 }  // namespace
 }  // namespace weir

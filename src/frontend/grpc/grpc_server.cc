@@ -340,7 +340,6 @@ void GrpcServer::End(GrpcCall& call, const GrpcStatus& status) {
     }
     session_.AnswerWithoutBody(call, std::span(all).first(count));
   }
-  session_.StopReading(call);
 }
 
 // For who does not speak gRPC.

@@ -84,7 +84,7 @@ class H2Session {
   // Appends all that can be sent now.
   void TakeOutput(ByteBuffer& out) noexcept;
 
-  // --- Answers. ---
+  // --- Answers. Who has not sent all of a request when it is answered is told not to. ---
 
   // The headers; a body follows, from stream.out.
   void Answer(H2Stream& stream, std::span<const H2Field> fields) noexcept;
@@ -92,8 +92,6 @@ class H2Session {
   void Resume(H2Stream& stream) noexcept;
   // Headers alone, and the end.
   void AnswerWithoutBody(H2Stream& stream, std::span<const H2Field> fields) noexcept;
-  // The peer need not send the rest.
-  void StopReading(H2Stream& stream) noexcept;
   void Cancel(H2Stream& stream) noexcept;
   // For the allowances of its peer.
   void CreditRequest() noexcept { watch_.CreditRequest(); }

@@ -1,0 +1,336 @@
+#include "frontend/grpc/grpc_protocol.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "frontend/grpc/grpc_under_test.h"
+#include "frontend/grpc/methods.h"
+#include "frontend/grpc/reflection.h"
+
+namespace weir {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr std::string_view kCheck = "/weir.v1.Limiter/Check";
+constexpr std::string_view kHealth = "/grpc.health.v1.Health/Check";
+constexpr std::string_view kWatch = "/grpc.health.v1.Health/Watch";
+constexpr std::string_view kReflection =
+    "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
+
+std::string CheckOf(std::string_view ip) {
+  return Message([&](ProtobufWriter& writer) { writer.Bytes(1, ip); });
+}
+std::string Waiting(std::string_view ip, std::uint64_t milliseconds) {
+  return Message([&](ProtobufWriter& writer) {
+    writer.Bytes(1, ip);
+    writer.Number(16, milliseconds);
+  });
+}
+
+TEST(GrpcProtocol, AnswersCallsOfOneTurnTogether) {
+  GrpcUnderTest under;
+  std::vector<std::int32_t> ids;
+  for (int i = 0; i < 7; ++i) ids.push_back(under.Begin(kCheck, CheckOf("203.0.113.9")));
+  under.Exchange();
+  int allowed = 0;
+  for (const std::int32_t id : ids) {
+    EXPECT_EQ(under.Of(id).status, "0");
+    allowed += static_cast<int>(NumberIn(under.Of(id).message, 1));
+  }
+  EXPECT_EQ(allowed, 5);
+  EXPECT_EQ(under.decided, 7U);
+  EXPECT_EQ(under.Counted("OK"), 7U);
+}
+
+TEST(GrpcProtocol, SaysWhatIsWrongWithACall) {
+  GrpcUnderTest under;
+  const auto with = [&](const std::string& name, const std::string& value) {
+    auto fields = GrpcUnderTest::FieldsFor(kCheck);
+    for (auto& field : fields) {
+      if (field.first == name) field.second = value;
+    }
+    const std::int32_t id = under.client.Request(fields, Framed(CheckOf("203.0.113.9")));
+    under.Exchange();
+    return under.Of(id);
+  };
+  EXPECT_EQ(with("content-type", "application/json").http, "415");
+  EXPECT_EQ(with("content-type", "application/grpc-web").http, "415");
+  EXPECT_EQ(with(":method", "GET").http, "405");
+  EXPECT_EQ(with(":path", "/weir.v1.Limiter/Chek").status, "12");
+  EXPECT_EQ(with("content-type", "application/grpc+proto").status, "0");
+  const auto raw = [&](const std::string& body) {
+    const std::int32_t id = under.client.Request(GrpcUnderTest::FieldsFor(kCheck), body);
+    under.Exchange();
+    return under.Of(id);
+  };
+  EXPECT_EQ(raw("").status, "3") << "no message";
+  EXPECT_EQ(raw(Framed("abc").substr(0, 6)).status, "3") << "half a message";
+  EXPECT_EQ(raw(Framed("") + Framed("")).status, "3") << "two";
+  EXPECT_EQ(raw(Framed("x", 1)).status, "13") << "compressed, and nobody said how";
+  EXPECT_EQ(raw(Framed("\x08")).status, "3") << "no protobuf";
+  const auto zipped = under.Ask(kCheck, "", {{"grpc-encoding", "gzip"}});
+  EXPECT_EQ(zipped.status, "0") << "the message was not";
+}
+
+TEST(GrpcProtocol, NamesTheEncodingsItUnderstands) {
+  GrpcUnderTest under;
+  auto fields = GrpcUnderTest::FieldsFor(kCheck);
+  fields.emplace_back("grpc-encoding", "gzip");
+  const std::int32_t id = under.client.Request(fields, Framed("x", 1));
+  under.Exchange();
+  EXPECT_EQ(under.Of(id).status, "12");
+  EXPECT_EQ(under.client.of(id).headers.at("grpc-accept-encoding"), "identity");
+}
+
+TEST(GrpcProtocol, RefusesWhatIsTooLarge) {
+  Settings settings;
+  settings.limits.body = 1'000;
+  settings.limits.header = 2'000;
+  GrpcUnderTest under({.settings = settings});
+  EXPECT_EQ(under.Ask(kCheck, std::string(1'001, '\x08')).status, "8");
+  EXPECT_EQ(under.Refused(Refusal::kBody), 1U);
+  const auto large =
+      under.Ask(kCheck, CheckOf("203.0.113.9"), {{"x-large", std::string(2'000, 'x')}});
+  EXPECT_EQ(large.status, "8");
+  EXPECT_EQ(under.Refused(Refusal::kHeader), 1U);
+  EXPECT_EQ(under.Ask(kCheck, CheckOf("203.0.113.9")).status, "0") << "others go on";
+}
+
+TEST(GrpcProtocol, HoldsNoMoreForAConnectionThanForOneCall) {
+  Settings settings;
+  settings.limits.body = 1'000;
+  GrpcUnderTest under({.settings = settings});
+  const std::string half = Framed(std::string(900, 'x')).substr(0, 600);
+  const auto first = under.client.Request(GrpcUnderTest::FieldsFor(kCheck), half, true);
+  const auto second = under.client.Request(GrpcUnderTest::FieldsFor(kCheck), half, true);
+  under.Exchange();
+  EXPECT_EQ(under.Of(first).status, "");
+  EXPECT_EQ(under.Of(second).status, "8");
+}
+
+TEST(GrpcProtocol, EndsWhatIsBegunAndNotCompleted) {
+  GrpcUnderTest under;
+  const auto id = under.client.Request(GrpcUnderTest::FieldsFor(kCheck), "", true);
+  under.Exchange();
+  under.clock.Advance(seconds(9));
+  under.Sweep();
+  EXPECT_EQ(under.Of(id).status, "");
+  under.clock.Advance(seconds(2));
+  under.Sweep();
+  EXPECT_EQ(under.Of(id).status, "4");
+  EXPECT_EQ(under.Refused(Refusal::kHeaderTimeout), 1U);
+}
+
+TEST(GrpcProtocol, EndsAnswersThatAreNotTaken) {
+  GrpcUnderTest under;
+  under.client.SetWindow(0);
+  under.Exchange();
+  const auto id = under.Begin(kCheck, CheckOf("203.0.113.9"));
+  under.Exchange();
+  EXPECT_EQ(under.Of(id).message, "");
+  EXPECT_GT(under.protocol().held_bytes(), 0U);
+  under.clock.Advance(seconds(11));
+  under.Sweep();
+  EXPECT_TRUE(under.Of(id).ended);
+  EXPECT_EQ(under.Refused(Refusal::kWriteTimeout), 1U);
+}
+
+TEST(GrpcProtocol, WaitsForManyAtATime) {
+  GrpcUnderTest under;
+  const auto first = under.Begin(kCheck, Waiting("203.0.113.9", 5'000));
+  const auto second =
+      under.Begin(kCheck, Waiting("203.0.113.8", 5'000), {{"grpc-timeout", "200m"}});
+  under.Exchange();
+  ASSERT_EQ(under.waits.size(), 2U);
+  EXPECT_EQ(under.waits[0].patience, seconds(5));
+  EXPECT_EQ(under.waits[1].patience, std::chrono::milliseconds(200)) << "no longer than its client";
+  EXPECT_EQ(under.replies().held(), 2U);
+  under.Decide(under.waits[1], {.decision = {.allowed = true}});
+  under.Exchange();
+  EXPECT_EQ(under.Of(first).status, "");
+  EXPECT_EQ(under.Of(second).status, "0");
+  under.Decide(under.waits[0], {.decision = {.allowed = false}});
+  under.Exchange();
+  EXPECT_EQ(under.Of(first).status, "0");
+  EXPECT_EQ(under.replies().held(), 0U);
+}
+
+TEST(GrpcProtocol, GivesUpTheWaitOfACallThatIsReset) {
+  GrpcUnderTest under;
+  const auto id = under.Begin(kCheck, Waiting("203.0.113.9", 5'000));
+  under.Exchange();
+  ASSERT_EQ(under.waits.size(), 1U);
+  under.client.Reset(id);
+  under.Exchange();
+  EXPECT_TRUE(under.waits.empty());
+  EXPECT_EQ(under.replies().held(), 0U);
+  EXPECT_EQ(under.Counted("CANCELLED"), 1U);
+}
+
+TEST(GrpcProtocol, GivesBackPlacesOfCallsThatAreGone) {
+  GrpcUnderTest under({.late = true});
+  const std::string exports = Message([](ProtobufWriter& writer) {
+    writer.Bytes(2, "ann");
+    writer.Bytes(7, "/export");
+  });
+  const auto id = under.Begin(kCheck, exports);
+  under.Exchange();
+  ASSERT_EQ(under.late.pending(), 1U);
+  under.client.Reset(id);
+  under.Exchange();
+  under.late.AnswerAll();
+  const auto next = under.Begin(kCheck, exports);
+  under.Exchange();
+  under.late.AnswerAll();
+  under.Exchange();
+  EXPECT_EQ(NumberIn(under.Of(next).message, 1), 1U) << "the place is free again";
+}
+
+TEST(GrpcProtocol, ChargesNothingForWhatIsResetInTheSameBreath) {
+  GrpcUnderTest under;
+  under.Exchange();
+  for (int i = 0; i < 20; ++i) {
+    const auto id = under.Begin(kCheck, CheckOf("203.0.113.9"));
+    // The request as a whole, and its end, reach the server together.
+    std::string bytes = under.client.Take();
+    under.client.Reset(id);
+    bytes += under.client.Take();
+    under.client.Receive(under.Send(bytes));
+  }
+  const auto left = under.Ask(kCheck, CheckOf("203.0.113.9"));
+  EXPECT_EQ(NumberIn(left.message, 4), 4U);
+}
+
+TEST(GrpcProtocol, CutsOffWhoResetsAndResets) {
+  GrpcUnderTest under;
+  under.Exchange();
+  for (int i = 0; i < 3'000 && !under.replies().closing(); ++i) {
+    const auto id = under.Begin(kCheck, CheckOf("203.0.113.9"));
+    std::string bytes = under.client.Take();
+    under.client.Reset(id);
+    under.client.Receive(under.Send(bytes + under.client.Take()));
+  }
+  EXPECT_TRUE(under.replies().closing());
+  EXPECT_EQ(under.client.going_away, NGHTTP2_ENHANCE_YOUR_CALM);
+  EXPECT_EQ(under.Refused(Refusal::kH2Resets), 1U);
+}
+
+TEST(GrpcProtocol, AnswersOtherProtocolsInWords) {
+  GrpcUnderTest under;
+  const std::string reply = under.Send("GET / HTTP/1.1\r\nHost: weir\r\n\r\n");
+  EXPECT_TRUE(reply.starts_with("HTTP/1.1 505 "));
+  EXPECT_TRUE(under.replies().closing());
+  EXPECT_EQ(under.Refused(Refusal::kProtocol), 1U);
+}
+
+TEST(GrpcProtocol, TakesTheSameHoweverTheBytesAreCut) {
+  for (const std::size_t piece : {1U, 3U, 17U}) {
+    GrpcUnderTest under;
+    const auto id = under.Begin(kCheck, CheckOf("203.0.113.9"));
+    under.client.Receive(under.SendInPieces(under.client.Take(), piece));
+    under.Exchange();
+    EXPECT_EQ(NumberIn(under.Of(id).message, 1), 1U) << piece;
+  }
+}
+
+// --- Health. ---
+
+std::string Service(std::string_view name) {
+  return Message([&](ProtobufWriter& writer) { writer.Bytes(1, name); });
+}
+
+TEST(GrpcHealth, TellsWhetherAServiceIsOfUse) {
+  GrpcUnderTest under({.access = {.token = "secret"}});
+  EXPECT_EQ(NumberIn(under.Ask(kHealth, "").message, 1), 1U) << "without a token";
+  EXPECT_EQ(NumberIn(under.Ask(kHealth, Service("weir.v1.Limiter")).message, 1), 1U);
+  EXPECT_EQ(under.Ask(kHealth, Service("nobody")).status, "5");
+  under.state.ready = ServiceState::Readiness::kDegraded;
+  EXPECT_EQ(NumberIn(under.Ask(kHealth, "").message, 1), 1U);
+  under.state.ready = ServiceState::Readiness::kDraining;
+  EXPECT_EQ(NumberIn(under.Ask(kHealth, "").message, 1), 2U);
+}
+
+TEST(GrpcHealth, TellsWatchersOfChanges) {
+  GrpcUnderTest under;
+  const auto id = under.Begin(kWatch, "");
+  under.Exchange();
+  EXPECT_EQ(under.client.of(id).body, Framed("\x08\x01"));
+  under.Sweep();
+  EXPECT_EQ(under.client.of(id).body, Framed("\x08\x01")) << "nothing has changed";
+  under.state.ready = ServiceState::Readiness::kDraining;
+  under.is_draining = true;
+  under.Sweep();
+  EXPECT_EQ(under.client.of(id).body, Framed("\x08\x01") + Framed("\x08\x02"));
+  EXPECT_EQ(under.Of(id).status, "14");
+}
+
+TEST(GrpcHealth, TellsWatchersOfUnknownServices) {
+  GrpcUnderTest under;
+  const auto id = under.Begin(kWatch, Service("nobody"));
+  under.Exchange();
+  EXPECT_EQ(under.client.of(id).body, Framed("\x08\x03"));
+  EXPECT_EQ(under.Of(id).status, "") << "it goes on";
+}
+
+TEST(GrpcProtocol, SaysGoodbyeInTwoSteps) {
+  GrpcUnderTest under;
+  // One that is under way, or the client would not listen any more.
+  const auto id = under.client.Request(GrpcUnderTest::FieldsFor(kCheck), "", true);
+  under.Exchange();
+  under.is_draining = true;
+  under.Sweep();
+  ASSERT_TRUE(under.client.going_away.has_value());
+  EXPECT_GT(under.client.last_stream, 1'000'000) << "only that there will be an end";
+  under.Sweep();
+  EXPECT_EQ(under.client.last_stream, id);
+  EXPECT_EQ(*under.client.going_away, 0U);
+  under.client.Add(id, Framed(CheckOf("203.0.113.9")), true);
+  under.Exchange();
+  EXPECT_EQ(under.Of(id).status, "0") << "what was begun is answered";
+  EXPECT_TRUE(under.replies().closing());
+}
+
+// --- Reflection. ---
+
+TEST(GrpcReflection, DescribesEveryMethodThereIs) {
+  GrpcUnderTest under;
+  const auto asked = [&](std::uint32_t field, std::string_view about) {
+    return under
+        .Ask(kReflection,
+             Message([&](ProtobufWriter& writer) { writer.WantedBytes(field, about); }))
+        .message;
+  };
+  const std::string services = TextIn(asked(7, ""), 6);
+  for (const GrpcMethod& method : kGrpcMethods) {
+    const std::string_view path = method.path.substr(1);
+    const std::string service(path.substr(0, path.find('/')));
+    std::string symbol(path);
+    symbol[path.find('/')] = '.';
+    EXPECT_NE(services.find(service), std::string::npos) << service;
+    const std::string file = TextIn(TextIn(asked(4, symbol), 4), 1);
+    EXPECT_FALSE(file.empty()) << symbol;
+    EXPECT_EQ(TextIn(TextIn(asked(3, TextIn(file, 1)), 4), 1), file);
+  }
+  EXPECT_EQ(NumberIn(TextIn(asked(4, "weir.v1.Nothing"), 7), 1), 5U);
+  EXPECT_NE(TextIn(asked(4, "weir.v1.CheckRequest.ip"), 4), "") << "a field";
+  EXPECT_NE(TextIn(asked(4, "envoy.service.ratelimit.v3.RateLimitResponse.Code"), 4), "");
+}
+
+TEST(GrpcReflection, AnswersManyOnOneStream) {
+  GrpcUnderTest under;
+  const std::string list =
+      Framed(Message([](ProtobufWriter& writer) { writer.WantedBytes(7, ""); }));
+  const auto id = under.client.Request(GrpcUnderTest::FieldsFor(kReflection), list, true);
+  under.Exchange();
+  const std::size_t once = under.client.of(id).body.size();
+  EXPECT_GT(once, 100U);
+  under.client.Add(id, list, true);
+  under.Exchange();
+  EXPECT_EQ(under.client.of(id).body.size(), 2 * once);
+  EXPECT_EQ(under.Of(id).status, "0");
+}
+
+}  // namespace
+}  // namespace weir
