@@ -11,9 +11,11 @@ std::optional<std::string_view> ReadHealthRequest(std::string_view message) noex
   std::string_view service;
   ProtobufReader reader(message);
   while (reader.Next()) {
-    if (reader.Is(1, WireType::kBytes)) service = reader.bytes();
+    if (!reader.Is(1, WireType::kBytes)) continue;
+    service = reader.bytes();
+    if (!IsUtf8(service)) return std::nullopt;
   }
-  if (reader.is_broken() || !IsUtf8(service)) return std::nullopt;
+  if (reader.is_broken()) return std::nullopt;
   return service;
 }
 

@@ -83,11 +83,12 @@ std::optional<Error> ReadPair(std::string_view message, const PairsField& field,
   NamedValue pair;
   ProtobufReader reader(message);
   while (reader.Next()) {
-    if (reader.Is(1, WireType::kBytes)) pair.name = reader.bytes();
-    if (reader.Is(2, WireType::kBytes)) pair.value = reader.bytes();
+    const bool is_text = reader.Is(1, WireType::kBytes) || reader.Is(2, WireType::kBytes);
+    if (!is_text) continue;
+    if (!IsUtf8(reader.bytes())) return NotUtf8(field.name);
+    (reader.field() == 1 ? pair.name : pair.value) = reader.bytes();
   }
   if (reader.is_broken()) return NotReadable();
-  if (!IsUtf8(pair.name) || !IsUtf8(pair.value)) return NotUtf8(field.name);
   (read.*field.place).push_back(pair);
   return std::nullopt;
 }
@@ -181,9 +182,12 @@ std::optional<Error> ReadSettle(std::string_view message, LimiterMessage& read) 
   std::string_view id;
   ProtobufReader reader(message);
   while (reader.Next()) {
-    if (reader.Is(1, WireType::kBytes)) id = reader.bytes();
-    if (!reader.Is(2, WireType::kVarint)) continue;
-    if (auto error = ReadCost(reader.number(), read)) return error;
+    if (reader.Is(1, WireType::kBytes)) {
+      id = reader.bytes();
+      if (!IsUtf8(id)) return NotUtf8("reservation");
+    } else if (reader.Is(2, WireType::kVarint)) {
+      if (auto error = ReadCost(reader.number(), read)) return error;
+    }
   }
   if (reader.is_broken()) return NotReadable();
   const std::optional<ReservationId> reservation = ParseReservation(id);

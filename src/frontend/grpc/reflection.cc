@@ -145,6 +145,9 @@ bool AnswerReflection(std::string_view request, ByteBuffer& out) {
   std::string_view about;
   ProtobufReader reader(request);
   while (reader.Next()) {
+    const bool is_text = reader.type() == WireType::kBytes && reader.field() <= kListServices &&
+                         reader.field() != kFileWithExtension && reader.field() != 2;
+    if (is_text && !IsUtf8(reader.bytes())) return false;
     if (reader.Is(kHost, WireType::kBytes)) host = reader.bytes();
     const bool asks = reader.type() == WireType::kBytes && reader.field() >= kFileByName &&
                       reader.field() <= kListServices;
@@ -152,8 +155,7 @@ bool AnswerReflection(std::string_view request, ByteBuffer& out) {
     asked = reader.field();
     about = reader.bytes();
   }
-  if (reader.is_broken() || !IsUtf8(host)) return false;
-  if (asked != kFileWithExtension && !IsUtf8(about)) return false;
+  if (reader.is_broken()) return false;
   ProtobufWriter writer(out);
   writer.Bytes(1, host);
   writer.WantedBytes(kOriginalRequest, request);

@@ -51,7 +51,7 @@ bool ReadEntry(std::string_view message, NamedValue& entry) noexcept {
   return valid && !reader.is_broken();
 }
 
-bool ReadOverride(std::string_view message, RlsDescriptor::Override& limit) noexcept {
+bool ReadOverride(std::string_view message, RlsOverride& limit) noexcept {
   ProtobufReader reader(message);
   while (reader.Next()) {
     if (reader.Is(1, WireType::kVarint)) {

@@ -20,11 +20,13 @@ bool ProtobufReader::ReadVarint(std::uint64_t& value) noexcept {
 
 bool ProtobufReader::ReadTag() noexcept {
   const char* const begin = p_;
-  std::uint64_t tag = 0;
-  if (!ReadVarint(tag)) return false;
+  std::uint64_t number = 0;
+  if (!ReadVarint(number)) return false;
   constexpr std::ptrdiff_t kMostTagBytes = 5;
-  if (p_ - begin > kMostTagBytes || tag > 0xffff'ffffU || tag < 8) return Broken();
-  field_ = static_cast<std::uint32_t>(tag) >> 3;
+  const auto tag =
+      static_cast<std::uint32_t>(number);  // As protobuf does: the rest is not looked at.
+  if (p_ - begin > kMostTagBytes || tag < 8) return Broken();
+  field_ = tag >> 3;
   const auto type = static_cast<std::uint8_t>(tag & 7);
   if (type > static_cast<std::uint8_t>(WireType::kFixed32)) return Broken();
   type_ = static_cast<WireType>(type);
