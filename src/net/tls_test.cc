@@ -379,7 +379,7 @@ TEST_F(TlsTest, SuspectsThatAServerDoesNotSpeakTls) {
   Begin(Trusting());
   far().Send("-ERR unknown command\r\n");
   EXPECT_EQ(outcome_,
-            "the TLS handshake failed: wrong version number; does the server speak TLS there?");
+            "the TLS handshake failed: wrong version number; is it TLS that is spoken there?");
 }
 
 TEST_F(TlsTest, TellsOfAConnectionThatFails) {
