@@ -22,11 +22,12 @@ enum class Refusal : std::uint8_t {
   kWaiters,        // Too many requests wait already.
   kToken,          // A token was missing or wrong.
   kProtocol,       // What was sent is not the protocol.
+  kTls,            // There was no handshake, or the client's certificate is not accepted.
 };
 
-inline constexpr std::array<std::string_view, 14> kRefusalNames = {
+inline constexpr std::array<std::string_view, 15> kRefusalNames = {
     "connections",   "per_address", "buffers", "header",       "body",
     "command",       "pipeline",    "output",  "idle_timeout", "header_timeout",
-    "write_timeout", "waiters",     "token",   "protocol"};
+    "write_timeout", "waiters",     "token",   "protocol",     "tls"};
 
 }  // namespace weir

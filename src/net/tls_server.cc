@@ -160,10 +160,14 @@ class TlsServerStream final : public TlsStream {
     if (has_heard() || failure != Failure::kEnded) acceptance_.on_failure(Describe(failure, why));
     handler().OnBroken();
   }
-  static TlsFailure Describe(Failure failure, const std::string& why) {
-    if (failure == Failure::kTooSlow) return {.too_slow = true, .why = "it takes too long"};
-    if (failure == Failure::kEnded) return {.why = "the client ended the connection"};
-    return {.why = why};
+  TlsFailure Describe(Failure failure, const std::string& why) const {
+    if (failure == Failure::kTooSlow) {
+      return {.peer = peer(), .too_slow = true, .why = "it takes too long"};
+    }
+    if (failure == Failure::kEnded) {
+      return {.peer = peer(), .why = "the client ended the connection"};
+    }
+    return {.peer = peer(), .why = why};
   }
   std::string VerdictOnPeer() const override {
     const long verdict = SSL_get_verify_result(ssl());

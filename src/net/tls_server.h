@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include <weir/result.h>
 #include <weir/time.h>
@@ -54,6 +55,7 @@ class TlsServerContext {
 };
 
 struct TlsFailure {
+  std::string_view peer{};
   bool too_slow = false;  // Nothing is wrong but that the client takes too long.
   std::string why{};
 };
