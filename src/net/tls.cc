@@ -43,6 +43,8 @@ Result<void> Identify(SSL_CTX* context, const TlsClientOptions& options) {
     const bool other = ERR_GET_REASON(ERR_peek_error()) == X509_R_KEY_VALUES_MISMATCH;
     return Wrong(key, other ? " is not the certificate's key" : " has no key that can be read");
   }
+  // One of another kind than the certificate's.
+  if (SSL_CTX_check_private_key(context) != 1) return Wrong(key, " is not the certificate's key");
   return {};
 }
 

@@ -60,7 +60,10 @@ Result<void> Show(SSL_CTX* context, const TlsServerOptions& options) {
   const std::unique_ptr<EVP_PKEY, Free> key(PEM_read_bio_PrivateKey(
       text.get(), nullptr, SSL_CTX_get_default_passwd_cb(context), nullptr));
   if (key == nullptr) return Wrong(options.key, " has no key that can be read");
-  if (SSL_CTX_use_PrivateKey(context, key.get()) == 1) return {};
+  // The first says nothing of a key of another kind than the certificate's.
+  if (SSL_CTX_use_PrivateKey(context, key.get()) == 1 && SSL_CTX_check_private_key(context) == 1) {
+    return {};
+  }
   return std::unexpected(Error{
       ErrorCode::kInvalidArgument,
       options.key.path + " is not the key of " + options.certificate.path + ": " + TakeTlsError()});

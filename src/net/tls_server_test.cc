@@ -510,6 +510,13 @@ TEST(TlsServerContext, NamesTheFileThatIsWrong) {
   options.key = Read(all.client.key_file());
   EXPECT_TRUE(Complaint(options).starts_with(all.client.key_file() + " is not the key of " +
                                              all.server.file() + ": "));
+  options.key = {.path = "ed25519.key",
+                 .text =
+                     "-----BEGIN PRIVATE KEY-----\n"
+                     "MC4CAQAwBQYDK2VwBCIEIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f\n"
+                     "-----END PRIVATE KEY-----\n"};
+  EXPECT_TRUE(Complaint(options).starts_with("ed25519.key is not the key of " + all.server.file()))
+      << "a key of another kind";
   // Nobody can be asked for its password.
   options.certificate = Read(all.secret.file());
   options.key = Read(all.secret.key_file());
