@@ -46,7 +46,8 @@ class Stream {
   // place of the first.
   virtual void Read(std::span<char> room) noexcept = 0;
   // Sends as much as goes at once, and says how much that was; none if the connection is lost, of
-  // which the handler is not told then.
+  // which the handler is not told then. What did not go must come first the next time: it may have
+  // been encrypted.
   virtual std::optional<std::size_t> Write(std::string_view bytes) noexcept = 0;
   // OnWritable as soon as more can be written.
   virtual void AwaitWritable() noexcept = 0;

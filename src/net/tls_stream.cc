@@ -206,23 +206,32 @@ std::size_t TlsStream::Decrypt(std::span<char> room) {
 
 std::optional<std::size_t> TlsStream::Write(std::string_view bytes) noexcept {
   if (state_ == State::kHandshake) return 0;
-  std::size_t taken = 0;
-  while (!write_lost_ && wire_.out.empty() && taken < bytes.size()) {
-    while (taken < bytes.size() && wire_.out.size() < kMostAhead) {
-      ERR_clear_error();
-      std::size_t count = 0;
-      const std::size_t most = std::min(bytes.size() - taken, kRecord);
-      if (SSL_write_ex(ssl_.get(), bytes.data() + taken, most, &count) != 1) {
-        if (why_.empty()) why_ = TakeTlsError();
-        write_lost_ = true;
-        return std::nullopt;
-      }
-      taken += count;
-    }
+  std::size_t sent = 0;
+  while (!write_lost_ && sent < bytes.size()) {
+    if (wire_.out.empty() && !Encrypt(bytes.substr(sent))) return std::nullopt;
     Flush();
+    if (!wire_.out.empty()) break;
+    sent += std::exchange(encrypted_, 0);
   }
   if (write_lost_) return std::nullopt;
-  return taken;
+  return sent;
+}
+
+bool TlsStream::Encrypt(std::string_view bytes) {
+  bytes.remove_prefix(encrypted_);
+  while (!bytes.empty() && wire_.out.size() < kMostAhead) {
+    ERR_clear_error();
+    std::size_t count = 0;
+    const std::size_t most = std::min(bytes.size(), kRecord);
+    if (SSL_write_ex(ssl_.get(), bytes.data(), most, &count) != 1) {
+      if (why_.empty()) why_ = TakeTlsError();
+      write_lost_ = true;
+      return false;
+    }
+    encrypted_ += count;
+    bytes.remove_prefix(count);
+  }
+  return true;
 }
 
 void TlsStream::AwaitWritable() noexcept {

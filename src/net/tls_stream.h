@@ -105,6 +105,8 @@ class TlsStream : public Stream, protected StreamHandler {
   void Deliver();
   // Decrypts as much as there is and the room takes.
   std::size_t Decrypt(std::span<char> room);
+  // Encrypts some more of what is to be sent next. False if the connection is lost.
+  bool Encrypt(std::string_view bytes);
   // Sends what was encrypted, as far as it goes now. False if the connection is lost.
   bool Flush();
 
@@ -117,7 +119,8 @@ class TlsStream : public Stream, protected StreamHandler {
   bool finishing_ = false;  // The stream below is to be told when all is sent.
   bool awaited_ = false;    // Somebody waits to write.
   bool delivering_ = false;
-  bool* gone_ = nullptr;  // To be set by our end while somebody is being told something.
+  bool* gone_ = nullptr;       // To be set by our end while somebody is being told something.
+  std::size_t encrypted_ = 0;  // Of what is to be written next, because not all of it has gone.
   std::string why_{};
   std::span<char> room_{};  // Of the read that is under way.
 
