@@ -90,7 +90,7 @@ class Reload(unittest.TestCase):
             before, pair = pairs[number - 1], pairs[number]
             self.replace(getattr(self, first), getattr(pair, first))
             # Long enough for it to be looked at, and to be found not to fit.
-            until = time.monotonic() + 0.5
+            until = time.monotonic() + 0.3
             while time.monotonic() < until:
                 self.assertEqual(self.shown(), before.serial)
             self.replace(getattr(self, second), getattr(pair, second))
