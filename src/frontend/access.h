@@ -19,6 +19,8 @@ struct Access {
   std::string manage_token{};  // Empty: `token` manages, too.
   bool manage_open = false;    // On loopback: everybody manages.
 
+  friend bool operator==(const Access&, const Access&) = default;
+
   // Of those who have said nothing.
   Right WithoutToken() const noexcept;
   // Of those who present a token. Takes equally long for all wrong ones of one length.

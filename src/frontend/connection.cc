@@ -199,7 +199,7 @@ bool Connection::IsWaiting() const noexcept {
 
 bool Connection::AccountForBuffers() noexcept {
   const std::size_t held = input_.capacity() + replies_.ready().capacity() + replies_.held_bytes() +
-                           protocol_->held_bytes();
+                           protocol_->held_bytes() + stream_->buffered();
   if (held == accounted_) return true;
   const auto more = static_cast<std::ptrdiff_t>(held) - static_cast<std::ptrdiff_t>(accounted_);
   accounted_ = held;

@@ -326,6 +326,16 @@ TEST_F(ConnectionTest, NoticesAHangUpWhileItIsNotRead) {
   EXPECT_EQ(engine_.Stats().store.waiters, 0U);
 }
 
+TEST_F(ConnectionTest, CountsWhatItsStreamHoldsAsItsOwn) {
+  const std::size_t before = gate_.buffered();
+  far_.held = 100'000;
+  far_.Send("hello\n");
+  EXPECT_GE(gate_.buffered(), before + 100'000);
+  far_.held = 0;
+  far_.Send("hello\n");
+  EXPECT_LT(gate_.buffered(), before + 10'000);
+}
+
 TEST_F(ConnectionTest, EndsWhenAllConnectionsTogetherHoldTooMuch) {
   EXPECT_FALSE(gate_.AddBuffered(1 << 20));
   far_.Send(std::string(100'000, 'x'));

@@ -22,6 +22,7 @@ enum class Refusal : std::uint8_t {
   kWaiters,        // Too many requests wait already.
   kToken,          // A token was missing or wrong.
   kProtocol,       // What was sent is not the protocol.
+  kTls,            // There was no handshake, or the client's certificate is not accepted.
   kH2Streams,      // More requests at a time on a connection than were agreed.
   // HTTP/2 frames that ask for nothing, or for nothing that is wanted: see H2Abuse.
   kH2Resets,
@@ -35,11 +36,11 @@ enum class Refusal : std::uint8_t {
   kH2Continuations,
 };
 
-inline constexpr std::array<std::string_view, 24> kRefusalNames = {
-    "connections",   "per_address", "buffers",         "header",          "body",
-    "command",       "pipeline",    "output",          "idle_timeout",    "header_timeout",
-    "write_timeout", "waiters",     "token",           "protocol",        "h2_streams",
-    "h2_resets",     "h2_settings", "h2_pings",        "h2_windows",      "h2_priorities",
-    "h2_small_data", "h2_others",   "h2_header_bytes", "h2_continuations"};
+inline constexpr std::array<std::string_view, 25> kRefusalNames = {
+    "connections",   "per_address",   "buffers",     "header",          "body",
+    "command",       "pipeline",      "output",      "idle_timeout",    "header_timeout",
+    "write_timeout", "waiters",       "token",       "protocol",        "tls",
+    "h2_streams",    "h2_resets",     "h2_settings", "h2_pings",        "h2_windows",
+    "h2_priorities", "h2_small_data", "h2_others",   "h2_header_bytes", "h2_continuations"};
 
 }  // namespace weir

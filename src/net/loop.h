@@ -41,11 +41,13 @@ class Stream {
   // To be set before anything else is called, and to stay as long as the stream.
   virtual void SetHandler(StreamHandler& handler) noexcept = 0;
 
-  // Reads once, when there is something: OnRead. The room stays until then; another read before
-  // that takes the place of the first.
+  // Reads once, when there is something: OnRead. The room stays until then, and is written to only
+  // right before, so that streams of one thread may share it; another read before that takes the
+  // place of the first.
   virtual void Read(std::span<char> room) noexcept = 0;
   // Sends as much as goes at once, and says how much that was; none if the connection is lost, of
-  // which the handler is not told then.
+  // which the handler is not told then. What did not go must come first the next time: it may have
+  // been encrypted.
   virtual std::optional<std::size_t> Write(std::string_view bytes) noexcept = 0;
   // OnWritable as soon as more can be written.
   virtual void AwaitWritable() noexcept = 0;
@@ -60,6 +62,9 @@ class Stream {
 
   // The other end's address without its port: 203.0.113.9, 2001:db8::1; empty on a unix socket.
   virtual std::string_view peer() const noexcept = 0;
+
+  // Bytes of memory that it holds for what is on its way.
+  virtual std::size_t buffered() const noexcept { return 0; }
 };
 
 // Ending it stops it.

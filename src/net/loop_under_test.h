@@ -30,6 +30,7 @@ struct FarEnd {
   bool awaited = false;          // Somebody waits to write.
   std::span<char> room{};        // Of the read that is under way.
   Duration user_timeout{0};      // As it was set.
+  std::size_t held = 0;          // Bytes that the stream says it holds.
   StreamHandler* handler = nullptr;
 
   // Sends, in as many pieces as are read. Nothing once nobody reads.
@@ -84,6 +85,7 @@ class StreamUnderTest final : public Stream {
   void FinishWriting() noexcept override { far_.finished = true; }
   void SetUserTimeout(Duration longest) noexcept override { far_.user_timeout = longest; }
   std::string_view peer() const noexcept override { return peer_; }
+  std::size_t buffered() const noexcept override { return far_.held; }
 
  private:
   FarEnd& far_;

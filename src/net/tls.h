@@ -1,5 +1,5 @@
-// TLS over any stream, by OpenSSL: from 1.2 on, certificates checked against the name unless told
-// otherwise.
+// TLS to a server, over any stream, by OpenSSL: from 1.2 on, certificates checked against the name
+// unless told otherwise.
 #pragma once
 
 #include <functional>
@@ -11,6 +11,8 @@
 #include "net/loop.h"
 
 namespace weir {
+
+struct TlsKeys;  // OpenSSL's.
 
 struct TlsClientOptions {
   std::string ca_file{};      // PEM; empty: those the system trusts.
@@ -30,11 +32,10 @@ class TlsClientContext {
   ~TlsClientContext();
 
  private:
-  friend class TlsStream;
+  friend class TlsClientStream;
   TlsClientContext();
 
-  struct Keys;  // OpenSSL's.
-  std::unique_ptr<Keys> keys_;
+  std::unique_ptr<TlsKeys> keys_;
   TlsClientOptions options_;
 };
 

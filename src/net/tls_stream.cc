@@ -1,45 +1,49 @@
 #include "net/tls_stream.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include <openssl/err.h>
-#include <openssl/x509v3.h>
-
-#include "net/socket_address.h"
 
 namespace weir {
 namespace {
 
-std::unexpected<Error> Failed(std::string message) {
-  return std::unexpected(Error{ErrorCode::kInternal, std::move(message)});
+// What is read goes through here at once, so that no connection needs such room of its own.
+std::span<char> Scratch() noexcept {
+  static thread_local std::array<char, 32'768> scratch;
+  return scratch;
 }
 
-BIO* NewMemory() { return BIO_new(BIO_s_mem()); }
+// Nobody is there to be asked for a password.
+int NoPassword(char* /*text*/, int /*size*/, int /*for_writing*/, void* /*nothing*/) { return -1; }
 
 }  // namespace
 
-TlsStream::TlsStream(Loop& loop, const Endpoint& endpoint,
-                     std::shared_ptr<const TlsClientContext> context,
-                     std::function<void(Result<void>)> connected)
-    : context_(std::move(context)),
-      name_(context_->options_.server_name.empty() ? endpoint.host
-                                                   : context_->options_.server_name),
-      connected_(std::move(connected)),
-      ssl_(SSL_new(context_->keys_->context.get())),
-      incoming_(NewMemory()),
-      outgoing_(NewMemory()),
-      later_(loop.MakeTimer([this] { Deliver(); })),
-      below_(
-          loop.Connect(endpoint, [this](Result<void> result) { OnConnected(std::move(result)); })) {
-  SSL_set_bio(ssl_.get(), incoming_, outgoing_);
-  SSL_set_connect_state(ssl_.get());
+Result<void> Prepare(TlsKeys& keys, const SSL_METHOD* side) {
+  ERR_clear_error();
+  SSL_CTX* const context = SSL_CTX_new(side);
+  if (context == nullptr) {
+    return std::unexpected(
+        Error{ErrorCode::kInternal, "OpenSSL cannot be used: " + TakeTlsError()});
+  }
+  keys.context.reset(context);
+  SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+  SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_default_passwd_cb(context, &NoPassword);
+  return {};
+}
+
+TlsStream::TlsStream(Loop& loop, const TlsKeys& keys)
+    : ssl_(SSL_new(keys.context.get())), later_(loop.MakeTimer([this] { OnLater(); })) {
+  Attach(ssl_.get(), wire_);
 }
 
 TlsStream::~TlsStream() {
   if (gone_ != nullptr) *gone_ = true;
   // Who is told goodbye knows that nothing was cut off; if it does not go at once it does not go.
-  if (state_ == State::kOpen && !write_lost_ && out_.empty()) {
+  if (state_ == State::kOpen && !write_lost_ && wire_.out.empty()) {
     ERR_clear_error();
     SSL_shutdown(ssl_.get());
     Flush();
@@ -47,31 +51,10 @@ TlsStream::~TlsStream() {
   ERR_clear_error();
 }
 
-void TlsStream::OnConnected(Result<void> result) {
+void TlsStream::BeginHandshake() {
   below_->SetHandler(*this);
-  if (result) result = ExpectName();
-  if (!result) {
-    state_ = State::kFailed;
-    return Conclude(std::move(result));
-  }
   state_ = State::kHandshake;
   Handshake();
-}
-
-Result<void> TlsStream::ExpectName() {
-  const bool is_address =
-      AddressWithoutLookup({.host = name_, .port = 0, .path = {}}).has_value() && !name_.empty();
-  if (!is_address && !name_.empty() && SSL_set_tlsext_host_name(ssl_.get(), name_.c_str()) != 1) {
-    return Failed("'" + name_ + "' is no name for a server: " + TakeTlsError());
-  }
-  if (!context_->options_.verify) return {};
-  if (name_.empty()) return Failed("a unix socket has no name that a certificate could be for");
-  X509_VERIFY_PARAM* const expected = SSL_get0_param(ssl_.get());
-  X509_VERIFY_PARAM_set_hostflags(expected, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-  const int done = is_address ? X509_VERIFY_PARAM_set1_ip_asc(expected, name_.c_str())
-                              : X509_VERIFY_PARAM_set1_host(expected, name_.c_str(), 0);
-  if (done != 1) return Failed("'" + name_ + "' is no name that a certificate could be for");
-  return {};
 }
 
 void TlsStream::Handshake() {
@@ -80,51 +63,61 @@ void TlsStream::Handshake() {
   if (done == 1) {
     if (!Flush()) return OnBroken();
     state_ = State::kOpen;
-    return Conclude({});
+    later_->Stop();
+    return OnHandshakeDone();
   }
   const int code = SSL_get_error(ssl_.get(), done);
   if (code == SSL_ERROR_WANT_READ) {
     if (!Flush()) return OnBroken();
-    return below_->Read(in_);
+    return ReadBelow();
   }
   const std::string trouble = HandshakeTrouble(code);
-  Flush();  // The alert that tells the server why.
-  state_ = State::kFailed;
-  Conclude(Failed(trouble));
+  Flush();  // The alert that tells the other side why.
+  FailHandshake(Failure::kRefused, trouble);
 }
 
 std::string TlsStream::HandshakeTrouble(int code) const {
-  const long verdict = SSL_get_verify_result(ssl_.get());
-  if (context_->options_.verify && verdict != X509_V_OK) {
-    const std::string reason = X509_verify_cert_error_string(verdict);
-    const bool wrong_name =
-        verdict == X509_V_ERR_HOSTNAME_MISMATCH || verdict == X509_V_ERR_IP_ADDRESS_MISMATCH;
-    return "the server's certificate is not accepted: " + reason +
-           (wrong_name ? ", it is not for " + name_ : "");
-  }
-  if (code != SSL_ERROR_SSL) return "the TLS handshake failed";
+  if (std::string verdict = VerdictOnPeer(); !verdict.empty()) return verdict;
+  if (code != SSL_ERROR_SSL) return {};
   const bool no_tls = ERR_GET_REASON(ERR_peek_error()) == SSL_R_WRONG_VERSION_NUMBER;
-  return "the TLS handshake failed: " + TakeTlsError() +
-         (no_tls ? "; does the server speak TLS there?" : "");
+  return TakeTlsError() + (no_tls ? "; is it TLS that is spoken there?" : "");
 }
 
-void TlsStream::Conclude(Result<void> result) {
-  bool gone = false;
-  gone_ = &gone;
-  std::exchange(connected_, {})(std::move(result));
-  if (gone) return;
-  gone_ = nullptr;
+void TlsStream::FailHandshake(Failure failure, const std::string& why) {
+  state_ = State::kFailed;
+  write_lost_ = true;
+  room_ = {};
+  later_->Stop();
+  OnHandshakeFailed(failure, why);
 }
+
+void TlsStream::Open() {
+  if (awaited_) below_->AwaitWritable();
+  Deliver();
+}
+
+void TlsStream::OnLater() {
+  if (state_ == State::kOpen) return Deliver();
+  if (state_ == State::kHandshake) FailHandshake(Failure::kTooSlow, {});
+}
+
+void TlsStream::ReadBelow() noexcept { below_->Read(Scratch()); }
 
 void TlsStream::OnRead(std::size_t count) noexcept {
+  if (state_ == State::kFailed) return;
   if (count == 0) {
     end_below_ = true;
     if (state_ == State::kHandshake) return OnBroken();
-  } else {
-    BIO_write(incoming_, in_.data(), static_cast<int>(count));
+    return Deliver();
   }
-  if (state_ == State::kHandshake) return Handshake();
-  if (state_ == State::kOpen) Deliver();
+  has_heard_ = true;
+  const std::string_view fresh(Scratch().data(), count);
+  wire_.in.Append(fresh);
+  if (state_ == State::kOpen) return Deliver();
+  if (const std::string_view objection = Objection(fresh); !objection.empty()) {
+    return FailHandshake(Failure::kRefused, std::string(objection));
+  }
+  Handshake();
 }
 
 void TlsStream::OnHangUp() noexcept {
@@ -133,29 +126,27 @@ void TlsStream::OnHangUp() noexcept {
 }
 
 void TlsStream::OnBroken() noexcept {
+  if (state_ == State::kHandshake) return FailHandshake(Failure::kEnded, {});
   write_lost_ = true;
   room_ = {};
   later_->Stop();
-  const State before = std::exchange(state_, State::kFailed);
-  if (before == State::kOpen) return handler_->OnBroken();
-  if (before != State::kHandshake) return;
-  Conclude(Failed("the server ended the connection during the TLS handshake"));
+  if (std::exchange(state_, State::kFailed) == State::kOpen) handler_->OnBroken();
 }
 
 void TlsStream::OnWritable() noexcept {
   if (!Flush()) return OnBroken();
-  if (state_ == State::kOpen && out_.empty() && std::exchange(awaited_, false)) {
+  if (state_ == State::kOpen && wire_.out.empty() && std::exchange(awaited_, false)) {
     handler_->OnWritable();
   }
 }
 
 void TlsStream::Read(std::span<char> room) noexcept {
   room_ = room;
-  if (delivering_) return;  // It will see.
+  if (delivering_ || state_ != State::kOpen) return;  // It will see.
   // Never from within: whoever reads does not expect to be told before he is done.
-  const bool has_some = BIO_ctrl_pending(incoming_) > 0 || SSL_pending(ssl_.get()) > 0;
+  const bool has_some = !wire_.in.empty() || SSL_pending(ssl_.get()) > 0;
   if (has_some || end_below_ || end_ != End::kNotYet) return later_->Start(Duration(0));
-  below_->Read(in_);
+  ReadBelow();
 }
 
 void TlsStream::Deliver() {
@@ -167,7 +158,7 @@ void TlsStream::Deliver() {
     const std::size_t count = Decrypt(room_);
     Flush();  // An answer of TLS's own, perhaps. That it is lost is told to whoever writes.
     if (count == 0 && end_ == End::kNotYet) {
-      below_->Read(in_);
+      ReadBelow();
       break;
     }
     room_ = {};
@@ -198,6 +189,11 @@ std::size_t TlsStream::Decrypt(std::span<char> room) {
     } else if (code != SSL_ERROR_WANT_READ) {
       end_ = End::kLost;
       why_ = TakeTlsError();
+    } else if (wire_.out.size() > 2 * kMostAhead) {
+      end_ = End::kLost;
+      why_ = "what TLS has to say is asked for and not taken";
+    } else if (end_below_ && MayJustEnd()) {
+      end_ = End::kFarewell;
     } else if (end_below_) {
       end_ = End::kLost;
       why_ = "the connection was cut off";
@@ -209,31 +205,47 @@ std::size_t TlsStream::Decrypt(std::span<char> room) {
 }
 
 std::optional<std::size_t> TlsStream::Write(std::string_view bytes) noexcept {
-  std::size_t taken = 0;
-  while (!write_lost_ && out_.empty() && taken < bytes.size()) {
-    while (taken < bytes.size() && BIO_ctrl_pending(outgoing_) < kMostAhead) {
-      ERR_clear_error();
-      std::size_t count = 0;
-      const std::size_t most = std::min(bytes.size() - taken, kRecord);
-      if (SSL_write_ex(ssl_.get(), bytes.data() + taken, most, &count) != 1) {
-        if (why_.empty()) why_ = TakeTlsError();
-        write_lost_ = true;
-        return std::nullopt;
-      }
-      taken += count;
-    }
+  if (state_ == State::kHandshake) return 0;
+  std::size_t sent = 0;
+  while (!write_lost_ && sent < bytes.size()) {
+    if (wire_.out.empty() && !Encrypt(bytes.substr(sent))) return std::nullopt;
     Flush();
+    if (!wire_.out.empty()) break;
+    sent += std::exchange(encrypted_, 0);
   }
   if (write_lost_) return std::nullopt;
-  return taken;
+  return sent;
+}
+
+bool TlsStream::Encrypt(std::string_view bytes) {
+  bytes.remove_prefix(encrypted_);
+  while (!bytes.empty() && wire_.out.size() < kMostAhead) {
+    ERR_clear_error();
+    std::size_t count = 0;
+    const std::size_t most = std::min(bytes.size(), kRecord);
+    if (SSL_write_ex(ssl_.get(), bytes.data(), most, &count) != 1) {
+      if (why_.empty()) why_ = TakeTlsError();
+      write_lost_ = true;
+      return false;
+    }
+    encrypted_ += count;
+    bytes.remove_prefix(count);
+  }
+  return true;
 }
 
 void TlsStream::AwaitWritable() noexcept {
   awaited_ = true;
-  below_->AwaitWritable();
+  if (state_ == State::kOpen) below_->AwaitWritable();
 }
 
 void TlsStream::FinishWriting() noexcept {
+  if (state_ != State::kOpen) {
+    // Nothing was said yet, and nothing will be.
+    state_ = State::kFailed;
+    later_->Stop();
+    return below_->FinishWriting();
+  }
   ERR_clear_error();
   SSL_shutdown(ssl_.get());
   finishing_ = true;
@@ -242,19 +254,16 @@ void TlsStream::FinishWriting() noexcept {
 
 bool TlsStream::Flush() {
   if (write_lost_) return false;
-  if (const std::size_t more = BIO_ctrl_pending(outgoing_); more > 0) {
-    const int count = BIO_read(outgoing_, out_.Room(more), static_cast<int>(more));
-    out_.Wrote(static_cast<std::size_t>(std::max(count, 0)));
-  }
-  if (!out_.empty()) {
-    const std::optional<std::size_t> sent = below_->Write(out_.view());
+  if (!wire_.out.empty()) {
+    const std::optional<std::size_t> sent = below_->Write(wire_.out.view());
     if (!sent) {
       write_lost_ = true;
       return false;
     }
-    out_.Consume(*sent);
+    wire_.out.Consume(*sent);
   }
-  if (!out_.empty()) {
+  wire_.GiveBack();
+  if (!wire_.out.empty()) {
     below_->AwaitWritable();
   } else if (std::exchange(finishing_, false)) {
     below_->FinishWriting();

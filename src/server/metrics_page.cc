@@ -1,5 +1,6 @@
 #include "server/metrics_page.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <prometheus/metric_family.h>
@@ -122,6 +123,28 @@ void AddListeners(const MetricsSnapshot& snapshot, Page& page) {
   }
 }
 
+// Nothing if no listener speaks it.
+void AddTls(const std::vector<MetricsSnapshot::Listener>& listeners, Page& page) {
+  if (std::ranges::none_of(listeners,
+                           [](const auto& listener) { return listener.tls.has_value(); }))
+    return;
+  page.Begin("weir_tls_certificate_expiry_seconds",
+             "When the certificate of a listener ends, in seconds since 1970.", MetricType::Gauge);
+  for (const auto& listener : listeners) {
+    if (!listener.tls) continue;
+    page.Add(Seconds(listener.tls->expires.time_since_epoch()),
+             {{"listener", std::string(listener.protocol)}});
+  }
+  page.Begin("weir_tls_reloads_total", "Attempts to take up changed certificates.",
+             MetricType::Counter);
+  for (const auto& listener : listeners) {
+    if (!listener.tls) continue;
+    const std::string name(listener.protocol);
+    page.Add(Number(listener.tls->reloads_applied), {{"listener", name}, {"result", "applied"}});
+    page.Add(Number(listener.tls->reloads_refused), {{"listener", name}, {"result", "refused"}});
+  }
+}
+
 void AddEngine(const MetricsSnapshot& snapshot, Page& page) {
   const LimiterStats& store = snapshot.engine.store;
   page.AddOne("weir_table_bytes", "Memory for the state of keys.", MetricType::Gauge,
@@ -198,6 +221,7 @@ std::string MetricsPage(const MetricsSnapshot& snapshot) {
   Page page;
   AddDecisions(snapshot, page);
   AddListeners(snapshot, page);
+  AddTls(snapshot.listeners, page);
   AddEngine(snapshot, page);
   AddStore(snapshot.store, page);
   return page.Text();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,12 @@ struct MetricsSnapshot {
   // One for each listener; those of all threads.
   struct Listener {
     std::string_view protocol{};
+    struct Tls {
+      WallTime expires{};  // Our certificate.
+      std::uint64_t reloads_applied = 0;
+      std::uint64_t reloads_refused = 0;
+    };
+    std::optional<Tls> tls{};
     std::vector<const ListenerMetrics*> threads{};
   };
   std::vector<Listener> listeners{};

@@ -54,6 +54,23 @@ TEST(MetricsPage, TellsHowASharedStoreFares) {
   }
 }
 
+TEST(MetricsPage, TellsOfTheCertificatesOfThoseWhoSpeakTls) {
+  MetricsSnapshot snapshot;
+  snapshot.listeners.push_back({.protocol = "http"});
+  EXPECT_THAT(MetricsPage(snapshot), Not(HasSubstr("weir_tls_")));
+  snapshot.listeners.push_back(
+      {.protocol = "resp",
+       .tls = {{.expires = WallTime(1'800'000'000s), .reloads_applied = 3, .reloads_refused = 2}}});
+  const std::string page = MetricsPage(snapshot);
+  for (const std::string_view line :
+       {"weir_tls_certificate_expiry_seconds{listener=\"resp\"} 1800000000\n",
+        "weir_tls_reloads_total{listener=\"resp\",result=\"applied\"} 3\n",
+        "weir_tls_reloads_total{listener=\"resp\",result=\"refused\"} 2\n"}) {
+    EXPECT_THAT(page, HasSubstr(line));
+  }
+  EXPECT_THAT(page, Not(HasSubstr("expiry_seconds{listener=\"http\"}")));
+}
+
 TEST(MetricsPage, HasNoBucketTwice) {
   MetricsSnapshot snapshot;
   snapshot.store.shared = true;

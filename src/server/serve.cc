@@ -1,11 +1,14 @@
 #include "server/serve.h"
 
+#include <filesystem>
+
 #include <weir/engine.h>
 #include <weir/policy_watcher.h>
 
 #include "policy/store_address.h"
 #include "server/check_config.h"
 #include "server/embedded.h"
+#include "server/listener_watch.h"
 #include "server/log.h"
 #include "server/open_files.h"
 #include "server/service.h"
@@ -48,11 +51,17 @@ void TellStores(const PolicySpec& spec, const Log& log) {
   }
 }
 
-void RunUntilStopped(const Signals& signals, PolicyWatcher& watcher, const Log& log) {
+void RunUntilStopped(const Signals& signals, PolicyWatcher& watcher, Service& service,
+                     const Log& log) {
   while (signals.Wait() == Signal::kReload) {
     log.Info("SIGHUP: reading the policy again");
     watcher.Reload();
+    service.RefreshListeners(true);
   }
+}
+
+std::string FolderOf(const std::string& file) {
+  return std::filesystem::path(file).parent_path().string();
 }
 
 }  // namespace
@@ -75,7 +84,8 @@ int RunServe(const ServeOptions& options, const Console& console) {
     return kExitProblems;
   }
   MakeRoomForConnections(spec.limits.connections, log);
-  const auto service = Service::Start(*engine, spec, {.threads = options.threads});
+  const auto service = Service::Start(
+      *engine, spec, log, {.threads = options.threads, .folder = FolderOf(options.policy_file)});
   if (!service) {
     console.err << options.policy_file << ": " << service.error().message << '\n';
     return kExitProblems;
@@ -83,19 +93,21 @@ int RunServe(const ServeOptions& options, const Console& console) {
   const auto on_event = [&](const ReloadEvent& event) {
     log.Write(LevelOf(event.outcome), event.ToString());
     const bool applied = event.outcome == ReloadEvent::Outcome::kApplied;
-    if (applied) {
-      const PolicySpec changed = engine->policy().spec();
-      (*service)->Apply(changed);
-      if (changed.listen != spec.listen || changed.manage != spec.manage) {
-        log.Warn("listen and manage are those of the start; restart to change them");
-      }
-    }
+    if (applied) (*service)->Apply(engine->policy().spec());
     if (event.outcome != ReloadEvent::Outcome::kUnchanged) (*service)->CountReload(applied);
   };
   const auto watcher = PolicyWatcher::Start(*engine, options.policy_file,
                                             {.on_event = on_event, .force = options.force_reload});
   if (!watcher) {
     console.err << options.policy_file << ": " << watcher.error().message << '\n';
+    return kExitProblems;
+  }
+  const auto listener_watch = ListenerWatch::Start([&] {
+    (*service)->RefreshListeners(false);
+    return (*service)->ListenerFiles();
+  });
+  if (!listener_watch) {
+    console.err << options.policy_file << ": " << listener_watch.error().message << '\n';
     return kExitProblems;
   }
   log.Info("weir " + std::string(ProgramVersion()) + ": " + options.policy_file + ": version 1",
@@ -107,7 +119,7 @@ int RunServe(const ServeOptions& options, const Console& console) {
     log.Info("listening", {{"protocol", protocol}, {"address", address}});
   }
   console.out << "ready\n" << std::flush;
-  RunUntilStopped(signals, **watcher, log);
+  RunUntilStopped(signals, **watcher, **service, log);
   log.Info("told to stop");
   (*service)->Drain(kDrainTime);
   log.Info("all connections have ended");

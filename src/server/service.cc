@@ -9,7 +9,6 @@
 #include "frontend/grpc/grpc_protocol.h"
 #include "frontend/http/http_protocol.h"
 #include "frontend/resp/resp_protocol.h"
-#include "policy/keyed_hash.h"
 #include "server/embedded.h"
 #include "server/metrics_page.h"
 
@@ -18,8 +17,6 @@ namespace {
 
 const std::map<std::string, ListenerSpec> kDefaultListeners = {
     {"http", {.address = "127.0.0.1:8080"}}, {"resp", {.address = "127.0.0.1:6380"}}};
-
-constexpr std::size_t kShortToken = 16;
 
 // Those it may run on, which may be fewer than the machine has.
 unsigned Cores() {
@@ -35,12 +32,7 @@ std::unexpected<Error> Failed(const std::string& protocol, const Error& error) {
   return std::unexpected(Error{error.code, "listen: " + protocol + ": " + error.message});
 }
 
-Result<std::string> ReadToken(const std::string& source) {
-  if (source.empty()) return std::string();
-  return ReadSecret(source, 1);
-}
-
-Result<Entrance> EntranceFor(const std::string& protocol, const ListenerSpec& listener) {
+Entrance EntranceFor(const std::string& protocol) {
   Entrance entrance{.protocol = protocol};
   if (protocol == "http") {
     entrance.make_protocol = MakeHttpProtocol;
@@ -52,30 +44,39 @@ Result<Entrance> EntranceFor(const std::string& protocol, const ListenerSpec& li
     entrance.make_protocol = MakeRespProtocol;
     entrance.refusal = "-ERR max number of clients reached\r\n";
   }
-  const Result<std::string> token = ReadToken(listener.token);
-  if (!token) return Failed(protocol, token.error());
-  const Result<std::string> manage_token = ReadToken(listener.manage_token);
-  if (!manage_token) return Failed(protocol, manage_token.error());
-  entrance.access = {.token = *token, .manage_token = *manage_token};
   return entrance;
+}
+
+// What takes a new start to change, of each listener.
+std::map<std::string, std::pair<std::string, bool>> Fixed(
+    const std::map<std::string, ListenerSpec>& listen) {
+  std::map<std::string, std::pair<std::string, bool>> fixed;
+  for (const auto& [protocol, spec] : listen) {
+    fixed[protocol] = {spec.address, !spec.tls_certificate.empty()};
+  }
+  return fixed;
 }
 
 }  // namespace
 
-Service::Service(Engine& engine, const PolicySpec& spec) : engine_(engine), gate_(spec.limits) {}
+Service::Service(Engine& engine, const PolicySpec& spec, const Log& log)
+    : engine_(engine),
+      log_(log),
+      gate_(spec.limits),
+      listen_(spec.listen.empty() ? kDefaultListeners : spec.listen) {}
 
 Service::~Service() = default;
 
 Result<std::unique_ptr<Service>> Service::Start(Engine& engine, const PolicySpec& spec,
-                                                const ServiceOptions& options) {
-  std::unique_ptr<Service> service(new Service(engine, spec));
+                                                const Log& log, const ServiceOptions& options) {
+  std::unique_ptr<Service> service(new Service(engine, spec, log));
   const auto settings = Settings::Of(spec);
   for (unsigned i = 0; i < (options.threads == 0 ? Cores() : options.threads); ++i) {
     service->workers_.push_back(std::make_unique<Worker>(engine, SystemClock::Shared(),
                                                          service->gate_, *service, settings));
   }
-  for (const auto& [protocol, listener] : spec.listen.empty() ? kDefaultListeners : spec.listen) {
-    const Result<void> opened = service->Open(protocol, listener, spec.manage);
+  for (const auto& [protocol, listener] : service->listen_) {
+    const Result<void> opened = service->Open(protocol, listener, spec.manage, options.folder);
     if (!opened) return std::unexpected(opened.error());
   }
   if (!spec.memory.snapshot.empty()) {
@@ -86,44 +87,32 @@ Result<std::unique_ptr<Service>> Service::Start(Engine& engine, const PolicySpec
   return service;
 }
 
-Result<void> Service::Open(const std::string& protocol, const ListenerSpec& listener,
-                           ManageRight manage) {
-  if (!listener.tls_certificate.empty()) {
-    // Never in the clear what was meant to be hidden.
-    return std::unexpected(Error{ErrorCode::kInvalidArgument,
-                                 "listen: " + protocol +
-                                     ": tls comes in a later version; "
-                                     "remove it, or put a proxy that does TLS before it"});
-  }
-  const Result<Endpoint> endpoint = Endpoint::Parse(listener.address);
+Result<void> Service::Open(const std::string& protocol, const ListenerSpec& spec,
+                           ManageRight manage, const std::string& folder) {
+  const Result<Endpoint> endpoint = Endpoint::Parse(spec.address);
   if (!endpoint) return Failed(protocol, endpoint.error());
-  Result<Entrance> entrance = EntranceFor(protocol, listener);
-  if (!entrance) return std::unexpected(entrance.error());
+  Listener& listener = *listeners_.emplace_back(std::make_unique<Listener>(protocol, folder, log_));
+  if (const Result<void> begun = listener.Begin(spec, manage); !begun) {
+    return Failed(protocol, begun.error());
+  }
   Result<ListeningSocket> socket = ListeningSocket::Open(*endpoint);
   if (!socket) return Failed(protocol, socket.error());
 
-  Access& access = entrance->access;
   const std::string address = socket->endpoint().ToString();
-  access.manage_open = manage == ManageRight::kOpen && socket->is_loopback();
-  if (!socket->is_loopback() && access.token.empty()) {
-    warnings_.push_back(address + ": everybody who reaches it may use it; set a token");
-  }
-  if (manage == ManageRight::kOpen && !access.manage_open) {
-    warnings_.push_back(address + ": manage: open is for loopback and unix sockets only");
-  }
-  if (!access.token.empty() && access.token == access.manage_token) {
-    warnings_.push_back(address + ": token and manage_token are the same; whoever has one manages");
-  }
-  if (!access.token.empty() && access.token.size() < kShortToken) {
-    warnings_.push_back(address + ": the token is short; 16 characters and more are hard to guess");
+  Entrance entrance = EntranceFor(protocol);
+  entrance.credentials =
+      listener.Settle({.address = address, .is_loopback = socket->is_loopback()});
+  entrance.handshake_log = &listener.handshake_log();
+  for (std::string& warning : listener.Warnings(SystemClock::Shared().Read().wall)) {
+    warnings_.push_back(std::move(warning));
   }
   addresses_.push_back({.protocol = protocol, .address = address});
   for (std::size_t i = 1; i < workers_.size(); ++i) {
     Result<ListeningSocket> another = socket->Another();
     if (!another) return Failed(protocol, another.error());
-    workers_[i]->Add(*entrance, std::move(*another));
+    workers_[i]->Add(entrance, std::move(*another));
   }
-  workers_[0]->Add(*entrance, std::move(*socket));
+  workers_[0]->Add(entrance, std::move(*socket));
   return {};
 }
 
@@ -132,6 +121,43 @@ void Service::Apply(const PolicySpec& spec) {
   engine_.SetMaxWaiters(static_cast<std::size_t>(spec.limits.waiters));
   const auto settings = Settings::Of(spec);
   for (const auto& worker : workers_) worker->Apply(settings);
+  ApplyToListeners(spec);
+}
+
+void Service::ApplyToListeners(const PolicySpec& spec) {
+  const auto& listen = spec.listen.empty() ? kDefaultListeners : spec.listen;
+  {
+    const std::scoped_lock lock(listeners_mutex_);
+    for (const auto& listener : listeners_) {
+      const auto found = listen.find(listener->protocol());
+      if (found != listen.end()) listener->Adopt(found->second, spec.manage);
+    }
+  }
+  if (Fixed(listen) != Fixed(listen_)) {
+    log_.Warn(
+        "listen: addresses, and whether TLS is spoken there, are those of the start; restart to "
+        "change them");
+  }
+  RefreshListeners(true);
+}
+
+void Service::RefreshListeners(bool at_once) {
+  const std::scoped_lock lock(listeners_mutex_);
+  const Now now = SystemClock::Shared().Read();
+  for (std::size_t i = 0; i < listeners_.size(); ++i) {
+    const std::optional<Credentials> changed = listeners_[i]->Refresh(now, at_once);
+    if (!changed) continue;
+    for (const auto& worker : workers_) worker->Apply(i, *changed);
+  }
+}
+
+std::vector<std::string> Service::ListenerFiles() const {
+  const std::scoped_lock lock(listeners_mutex_);
+  std::vector<std::string> files;
+  for (const auto& listener : listeners_) {
+    for (std::string& file : listener->Files()) files.push_back(std::move(file));
+  }
+  return files;
 }
 
 void Service::CountReload(bool applied) noexcept {
@@ -161,6 +187,11 @@ std::string Service::MetricsText() const {
   for (std::size_t i = 0; i < addresses_.size(); ++i) {
     MetricsSnapshot::Listener listener{.protocol = addresses_[i].protocol};
     for (const auto& worker : workers_) listener.threads.push_back(&worker->metrics(i));
+    if (const TlsFiles* const tls = listeners_[i]->tls()) {
+      listener.tls = {.expires = tls->expires(),
+                      .reloads_applied = tls->applied(),
+                      .reloads_refused = tls->refused()};
+    }
     snapshot.listeners.push_back(std::move(listener));
   }
   return MetricsPage(snapshot);

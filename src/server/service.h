@@ -2,36 +2,46 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include <weir/engine.h>
 
 #include "frontend/gate.h"
+#include "server/listener.h"
+#include "server/log.h"
 #include "server/worker.h"
 
 namespace weir {
 
 struct ServiceOptions {
   unsigned threads = 0;  // 0: one for each core that it may run on.
+  std::string folder{};  // Where files are that the policy names; empty: where the program runs.
 };
 
 // May be used from one thread, but for what ServiceState says.
 class Service final : public ServiceState {
  public:
   // Opens the listeners of the policy; http and resp on loopback if it names none. Connections are
-  // served from then on. The engine must outlive it.
+  // served from then on. The engine and the log must outlive it.
   [[nodiscard]] static Result<std::unique_ptr<Service>> Start(Engine& engine,
                                                               const PolicySpec& spec,
+                                                              const Log& log,
                                                               const ServiceOptions& options = {});
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
   ~Service() override;
 
-  // What a changed policy says about the service, but for its listeners.
+  // What a changed policy says about the service, but for where it listens. From any thread.
   void Apply(const PolicySpec& spec);
   void CountReload(bool applied) noexcept;
+  // Takes up certificates and tokens that were replaced; see Listener::Refresh. From any thread.
+  void RefreshListeners(bool at_once);
+  // The files that those are in. From any thread.
+  std::vector<std::string> ListenerFiles() const;
 
   // Takes in nobody any more, answers what was asked, and returns when all connections have ended;
   // they are ended when this takes longer than `deadline`.
@@ -52,12 +62,18 @@ class Service final : public ServiceState {
   std::string MetricsText() const override;
 
  private:
-  Service(Engine& engine, const PolicySpec& spec);
-  Result<void> Open(const std::string& protocol, const ListenerSpec& listener, ManageRight manage);
+  Service(Engine& engine, const PolicySpec& spec, const Log& log);
+  Result<void> Open(const std::string& protocol, const ListenerSpec& spec, ManageRight manage,
+                    const std::string& folder);
+  void ApplyToListeners(const PolicySpec& spec);
 
   Engine& engine_;
+  const Log& log_;
   Gate gate_;
-  std::vector<Address> addresses_;  // Of the entrances.
+  const std::map<std::string, ListenerSpec> listen_;  // As of the start.
+  std::vector<Address> addresses_;                    // Of the entrances,
+  std::vector<std::unique_ptr<Listener>> listeners_;  // likewise.
+  mutable std::mutex listeners_mutex_;                // Held by whoever reads their files.
   std::vector<std::string> warnings_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::atomic<Readiness> readiness_{Readiness::kStarting};

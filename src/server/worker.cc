@@ -57,6 +57,14 @@ void Worker::Apply(std::shared_ptr<const Settings> settings) {
   loop_.Post([this, settings = std::move(settings)] { desk_.settings = settings; });
 }
 
+void Worker::Apply(std::size_t entrance, const Credentials& credentials) {
+  loop_.Post([this, entrance, credentials] {
+    Doorway& doorway = *doorways_[entrance];
+    doorway.door.access = credentials.access;
+    doorway.entrance.credentials = credentials;
+  });
+}
+
 void Worker::Drain(Duration deadline) {
   loop_.Post([this, deadline] { BeginDrain(deadline); });
 }
@@ -67,11 +75,9 @@ void Worker::Join() {
 
 void Worker::Receive(Doorway& doorway, std::unique_ptr<Stream> stream) {
   if (const std::optional<Refusal> refusal = gate_.Enter(stream->peer())) {
-    doorway.metrics.Refused(*refusal);
-    std::ignore = stream->Write(doorway.entrance.refusal);
-    stream->FinishWriting();
-    return;
+    return TurnAway(doorway, *stream, *refusal);
   }
+  if (doorway.entrance.credentials.tls) stream = WithTls(doorway, std::move(stream));
   const std::uint64_t id = ++last_id_;
   const auto [place, is_new] = connections_.emplace(
       id, std::make_unique<Connection>(
@@ -79,6 +85,22 @@ void Worker::Receive(Doorway& doorway, std::unique_ptr<Stream> stream) {
               std::move(stream), doorway.entrance.make_protocol));
   if (draining_) place->second->Drain(loop_.now().steady);
   place->second->Start();
+}
+
+void Worker::TurnAway(Doorway& doorway, Stream& stream, Refusal why) {
+  doorway.metrics.Refused(why);
+  // A handshake costs more than somebody is worth who is not let in.
+  if (!doorway.entrance.credentials.tls) std::ignore = stream.Write(doorway.entrance.refusal);
+  stream.FinishWriting();
+}
+
+std::unique_ptr<Stream> Worker::WithTls(Doorway& doorway, std::unique_ptr<Stream> stream) {
+  const auto on_failure = [this, &doorway](const TlsFailure& failure) {
+    doorway.metrics.Refused(failure.too_slow ? Refusal::kHeaderTimeout : Refusal::kTls);
+    if (!failure.too_slow) doorway.entrance.handshake_log->Note(loop_.now().steady, failure);
+  };
+  return AcceptTls(loop_, std::move(stream), doorway.entrance.credentials.tls,
+                   {.patience = desk_.settings->limits.header_timeout, .on_failure = on_failure});
 }
 
 void Worker::Remove(std::uint64_t id) noexcept { connections_.erase(id); }

@@ -15,15 +15,24 @@
 #include "frontend/gate.h"
 #include "net/epoll_loop.h"
 #include "net/listening_socket.h"
+#include "net/tls_server.h"
+#include "server/handshake_log.h"
 
 namespace weir {
+
+// What of an entrance may change while it is open.
+struct Credentials {
+  Access access{};
+  std::shared_ptr<const TlsServerContext> tls{};  // None: in the clear.
+};
 
 // A way in: a protocol at an address.
 struct Entrance {
   std::string protocol;  // http, resp
-  Access access{};
+  Credentials credentials{};
   MakeProtocol make_protocol = nullptr;
-  std::string_view refusal{};  // What somebody is told for whom there is no room.
+  std::string_view refusal{};  // What somebody is told for whom there is no room, in the clear.
+  HandshakeLog* handshake_log = nullptr;  // With TLS.
 };
 
 class Worker final : public ConnectionKeeper, public TurnEnd {
@@ -40,6 +49,8 @@ class Worker final : public ConnectionKeeper, public TurnEnd {
   // --- From the thread that made it. ---
   void Start();
   void Apply(std::shared_ptr<const Settings> settings);
+  // By its entrance. For those who come from now on; tokens for all requests of HTTP.
+  void Apply(std::size_t entrance, const Credentials& credentials);
   // Takes in no more connections and ends those there are, each as soon as it is quiet; at
   // `deadline` in any case.
   void Drain(Duration deadline);
@@ -61,7 +72,7 @@ class Worker final : public ConnectionKeeper, public TurnEnd {
   struct Doorway {
     Doorway(Desk& desk, Entrance its_entrance)
         : entrance(std::move(its_entrance)),
-          door{.desk = desk, .access = entrance.access, .metrics = metrics} {}
+          door{.desk = desk, .access = entrance.credentials.access, .metrics = metrics} {}
     Entrance entrance;
     ListenerMetrics metrics{};
     Door door;
@@ -69,6 +80,8 @@ class Worker final : public ConnectionKeeper, public TurnEnd {
   };
 
   void Receive(Doorway& doorway, std::unique_ptr<Stream> stream);
+  void TurnAway(Doorway& doorway, Stream& stream, Refusal why);
+  std::unique_ptr<Stream> WithTls(Doorway& doorway, std::unique_ptr<Stream> stream);
   void Sweep();
   void BeginDrain(Duration deadline);
   void CloseDoors();

@@ -61,7 +61,7 @@ VALUES = {
     "result": {"applied", "refused"},
     "why": {"connections", "per_address", "buffers", "header", "body", "command", "pipeline",
             "output", "idle_timeout", "header_timeout", "write_timeout", "waiters", "token",
-            "protocol"},
+            "protocol", "tls"},
 }
 
 
