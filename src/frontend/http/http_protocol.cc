@@ -321,6 +321,15 @@ class HttpProtocol final : public Protocol {
     if (large || turn.pending == HttpWorkbench::kMostPending) Flush(turn);
   }
 
+  // Found out once for a connection, and again when the policy has changed.
+  bool IsPeerTrusted() {
+    if (judged_by_ != door_.desk.settings) {
+      judged_by_ = door_.desk.settings;
+      is_peer_trusted_ = judged_by_->identity->Trusts(exchange_.peer());
+    }
+    return is_peer_trusted_;
+  }
+
   // With what was read ahead, and at once: it refers to the head, which the next request replaces.
   void TakeAuth(Turn& turn, const HttpTarget& target, const ReplyForm& form) {
     HttpWorkbench& bench = turn.bench;
@@ -334,7 +343,7 @@ class HttpProtocol final : public Protocol {
     const Result<Incoming> original = OriginalRequest({.head = bench.head,
                                                        .below = BelowAuth(bench.head, target),
                                                        .peer = peer,
-                                                       .trusted = settings.identity->Trusts(peer)},
+                                                       .trusted = IsPeerTrusted()},
                                                       bench.path);
     if (!original) {
       Flush(turn);
@@ -396,6 +405,8 @@ class HttpProtocol final : public Protocol {
   HttpRequestReader reader_{};
   std::uint64_t taken_ = 0;  // Requests so far.
   bool begun_ = false;       // There are bytes of a request that is not complete.
+  bool is_peer_trusted_ = false;
+  std::shared_ptr<const Settings> judged_by_{};  // Kept, so that no other can be taken for it.
 };
 
 }  // namespace
