@@ -5,7 +5,9 @@ docs/gateways.md says.
     forward_auth_test.py SOURCE PROGRAM [TEST...]
 """
 
+import pathlib
 import signal
+import sys
 import threading
 import time
 import unittest
@@ -13,6 +15,9 @@ import unittest
 import daemon
 import http_wire
 import proxies
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "faults"))
+import redis_servers  # pylint: disable=wrong-import-position
 
 POLICY = """\
 trusted_proxies: [127.0.0.1]
@@ -82,6 +87,21 @@ class Directly(unittest.TestCase):
         with daemon.Daemon(POLICY.replace("trusted_proxies: [127.0.0.1]\n", "")) as running:
             self.assertEqual(auth(running.http, headers={"X-Forwarded-For": "1.2.3.4"}).status, 200)
             running.wait_for("trusts no proxy")
+
+    def test_who_is_trusted_can_change_while_connections_stay(self):
+        with daemon.Daemon(POLICY) as running, http_wire.Client(running.http) as client:
+            secret = [("X-Forwarded-Uri", "/secret/x")]
+            self.assertEqual(client.get("/v1/auth", headers=secret).status, 403)
+            for proxy, status in (("192.0.2.1", 200), ("127.0.0.1", 403)):
+                lines = len(running.log)
+                running.policy_file.write_text(
+                    running.policy_file.read_text(encoding="utf-8")
+                    .replace("trusted_proxies: [127.0.0.1]", "trusted_proxies: [192.0.2.1]")
+                    .replace("[192.0.2.1]", f"[{proxy}]"), encoding="utf-8")
+                running.wait_for("policy", after=lines)
+                deadline = time.monotonic() + daemon.PATIENCE
+                while client.get("/v1/auth", headers=secret).status != status:
+                    self.assertLess(time.monotonic(), deadline)
 
     def test_hostile_requests_are_answered_and_change_nothing(self):
         with daemon.Daemon(POLICY) as running:
@@ -211,6 +231,62 @@ class Queues(unittest.TestCase):
         wanted = f"weir_waiters {count}\n".encode()
         while wanted not in http_wire.once(running.http, "GET", "/metrics").body:
             self.assertLess(time.monotonic(), deadline)
+
+
+class SharedStore(unittest.TestCase):
+    """The same when answers come from elsewhere, and later."""
+
+    def setUp(self):
+        self.server = self.enterContext(redis_servers.Server())
+
+    def weir(self, policy):
+        store = f"store: {self.server.url}\nredis: {{ timeout: 2s }}\n"
+        running = self.enterContext(daemon.Daemon(store + policy))
+
+        def decides():
+            peek = http_wire.once(running.http, "POST", "/v1/peek", {"ip": "192.0.2.1"})
+            return peek.json()["source"] == "store"
+
+        redis_servers.wait_until(decides, "the store decides")
+        return running
+
+    def test_a_pipeline_is_answered_in_its_order(self):
+        running = self.weir(POLICY)
+        with http_wire.Client(running.http) as client:
+            client_ip = [("X-Forwarded-For", "198.51.100.9")]
+            ask = http_wire.request("PUT", "/v1/auth/x", b"body", headers=client_ip)
+            head = http_wire.request("HEAD", "/v1/auth", headers=client_ip)
+            check = http_wire.request("POST", "/v1/check", {"ip": "198.51.100.9"})
+            client.send((ask + head + check) * 20)
+            for count in range(60):
+                response = client.receive(head=count % 3 == 1)
+                self.assertEqual(left(response).partition(";t")[0], f'"per-ip";r={999 - count}')
+                self.assertEqual(bool(response.body), count % 3 == 2)
+
+    def test_queues_hold_answers(self):
+        running = self.weir(QUEUE)
+        began = time.monotonic()
+        clients = [http_wire.Client(running.http) for _ in range(6)]
+        for client in clients:
+            client.send(http_wire.request("GET", "/v1/auth/shaped?deny_status=403"))
+        told = [(client.receive().status, time.monotonic() - began) for client in clients]
+        for client in clients:
+            client.close()
+        passed = [when for status, when in told if status == 200]
+        self.assertIn(len(passed), (3, 4), told)
+        self.assertEqual([status for status, _ in told].count(403), 6 - len(passed))
+        self.assertGreaterEqual(max(passed), 0.39)
+
+    def test_the_store_that_is_gone_is_a_reason(self):
+        running = self.weir(POLICY + "  - { name: strict, match: { path: /strict }, key: ip, "
+                            "limit: 5/h, on_store_failure: closed }\n")
+        self.server.kill()
+        for below, status in (("/strict", 429), ("/strict?deny_status=403", 403), ("/", 200)):
+            response = auth(running.http, below)
+            self.assertEqual(response.status, status)
+            if status != 200:
+                self.assertEqual(response.header("X-Weir-Reason"), "store_failure")
+                self.assertGreaterEqual(int(response.header("Retry-After")), 1)
 
 
 class Gateway(unittest.TestCase):
