@@ -131,6 +131,8 @@ def nginx(core, folder):
 # default, but for 10,000 more connections and the time that slow ones may take.
 POLICY = """
 listen: {{ http: 127.0.0.1:{http}, resp: 127.0.0.1:{resp} }}
+trusted_proxies: [127.0.0.1]
+identity: {{ user: {{ header: x-user-id }} }}
 memory: {{ cap: 1GiB }}
 limits: {{ connections: 12k, header_timeout: 10min }}
 rules:

@@ -30,6 +30,7 @@ MOST_RULES_DEEP = 1.0
 MOST_HTTP = 1.0
 MOST_P99 = 1.5
 MOST_CROWDED = 1.05
+MOST_AUTH = 1.1
 
 # Closed loop. {group: (depth, [(server, what it is asked)])}; the first is the reference.
 CLOSED = {
@@ -38,12 +39,14 @@ CLOSED = {
     "resp/64": (64, [("redis", "incr"), ("weir", "throttle"), ("weir", "check")]),
     "http/1": (1, [("nginx", "http-get"), ("nginx", "http-check"), ("weir", "http-check")]),
     "http/16": (16, [("nginx", "http-get"), ("nginx", "http-check"), ("weir", "http-check")]),
+    "auth/1": (1, [("weir", "http-check"), ("weir", "http-auth")]),
 }
 CLOSED_TARGETS = {
     ("resp/1", "weir throttle"): MOST_UNPIPELINED,
     ("resp/64", "weir throttle"): MOST_DEEP,
     ("resp/64", "weir check"): MOST_RULES_DEEP,
     ("http/1", "weir http-check"): MOST_HTTP,
+    ("auth/1", "weir http-auth"): MOST_AUTH,
 }
 # Open loop.
 OPEN = [("redis", "incr"), ("weir", "throttle"), ("weir", "check")]
@@ -58,9 +61,11 @@ TITLES = {
     "nginx http-get": "nginx, `return 200` to a `GET`",
     "nginx http-check": "nginx, `return 200` to the same `POST`",
     "weir http-check": "Weir, `POST /v1/check`, three rules",
+    "weir http-auth": "Weir, forward-auth, three rules",
 }
 # Of figures.
-NAMES = {"throttle": "throttle", "check": "check_3_rules", "http-check": "http_check_3_rules"}
+NAMES = {"throttle": "throttle", "check": "check_3_rules", "http-check": "http_check_3_rules",
+         "http-auth": "forward_auth_3_rules"}
 
 
 class Load:
@@ -236,7 +241,7 @@ def closed_figures(results):
     for group, (depth, contestants) in CLOSED.items():
         reference = reference_of(contestants)
         for server, kind in contestants:
-            if server != "weir":
+            if server != "weir" or f"{server} {kind}" == reference:
                 continue
             most = CLOSED_TARGETS.get((group, f"weir {kind}"))
             yield paired(results, f"{NAMES[kind]}/depth_{depth}", f"closed {group}",

@@ -4,8 +4,8 @@
 //   bench_service open KIND PORT SERVER CONNECTIONS KEYS|new WARM_UP SECONDS RATE
 //   bench_service hold idle|slow CONNECTIONS RESP_PORT HTTP_PORT
 //
-// KIND is what is asked: incr, throttle, check, http-get or http-check. SERVER is the id of the
-// process whose processor time is charged.
+// KIND is what is asked: incr, throttle, check, http-get, http-check or http-auth. SERVER is the
+// id of the process whose processor time is charged.
 #include <cstdio>
 #include <string>
 #include <vector>

@@ -43,6 +43,8 @@ std::string_view Content(RequestKind kind) {
       return "$7\r\nallowed\r\n:1\r\n";
     case RequestKind::kHttpCheck:
       return "\"allowed\":true";
+    case RequestKind::kHttpAuth:
+      return "RateLimit: \"per-user-and-path\"";
     default:
       return "";
   }

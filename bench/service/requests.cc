@@ -49,6 +49,14 @@ std::string HttpCheck(std::uint64_t id) {
          std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
+std::string HttpAuth(std::uint64_t id) {
+  return "GET /v1/auth?deny_status=403 HTTP/1.1\r\nHost: weir\r\n"
+         "X-Forwarded-Method: GET\r\nX-Forwarded-Uri: /api/v1/orders\r\n"
+         "X-Forwarded-Host: 127.0.0.1\r\nX-Forwarded-For: " +
+         AddressOf(id) + "\r\nX-User-Id: " + UserOf(id) +
+         "\r\nUser-Agent: curl/7.88.1\r\nAccept: */*\r\n\r\n";
+}
+
 std::string RequestFor(RequestKind kind, std::uint64_t id) {
   switch (kind) {
     case RequestKind::kIncr:
@@ -63,6 +71,8 @@ std::string RequestFor(RequestKind kind, std::uint64_t id) {
       return "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
     case RequestKind::kHttpCheck:
       return HttpCheck(id);
+    case RequestKind::kHttpAuth:
+      return HttpAuth(id);
   }
   return "";
 }
@@ -70,12 +80,13 @@ std::string RequestFor(RequestKind kind, std::uint64_t id) {
 }  // namespace
 
 std::optional<RequestKind> RequestKindOf(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, RequestKind>, 5> kNames = {{
+  constexpr std::array<std::pair<std::string_view, RequestKind>, 6> kNames = {{
       {"incr", RequestKind::kIncr},
       {"throttle", RequestKind::kThrottle},
       {"check", RequestKind::kCheck},
       {"http-get", RequestKind::kHttpGet},
       {"http-check", RequestKind::kHttpCheck},
+      {"http-auth", RequestKind::kHttpAuth},
   }};
   const auto found = std::ranges::find(kNames, name, &decltype(kNames)::value_type::first);
   if (found == kNames.end()) return std::nullopt;

@@ -19,11 +19,13 @@ enum class RequestKind : std::uint8_t {
   kCheck,      // WEIR.CHECK * ...
   kHttpGet,    // GET /
   kHttpCheck,  // POST /v1/check
+  kHttpAuth,   // GET /v1/auth, as nginx asks for a client that sends few headers
 };
-// By its name: incr, throttle, check, http-get, http-check.
+// By its name: incr, throttle, check, http-get, http-check, http-auth.
 std::optional<RequestKind> RequestKindOf(std::string_view name);
 constexpr bool IsHttp(RequestKind kind) {
-  return kind == RequestKind::kHttpGet || kind == RequestKind::kHttpCheck;
+  return kind == RequestKind::kHttpGet || kind == RequestKind::kHttpCheck ||
+         kind == RequestKind::kHttpAuth;
 }
 
 class RequestSequence {

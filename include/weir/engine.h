@@ -59,6 +59,12 @@ struct Answer {
   std::size_t rules = 0;       // How many rules counted the request.
 };
 
+// What a request that is ready to wait waits for.
+enum class WaitFor : std::uint8_t {
+  kRoom,    // Under every rule.
+  kQueues,  // Its turn where a rule queues; elsewhere it is denied as one that does not wait.
+};
+
 // One of several requests that are decided together, each by itself.
 struct BatchRequest {
   Request request{};
@@ -199,7 +205,14 @@ class Engine {
   // which they came. With a shared store the first attempt, too, is made by the engine's thread, so
   // that neither this nor CancelWait ever waits for the store.
   using WaitDone = std::function<void(const Answer&, std::span<const RuleDecision>)>;
-  WaitId CheckThen(const Request& request, const Ask& ask, Duration patience, WaitDone done);
+  //
+  // Those who cannot be told of a delay wait for queues, perhaps for no time at all: then one that
+  // would have to wait is denied.
+  WaitId CheckThen(const Request& request, const Ask& ask, Duration patience, WaitDone done,
+                   WaitFor what = WaitFor::kRoom);
+  // Whether a rule that queues matches, so that the answer may come with a delay. Looks at no more
+  // than that.
+  bool MayQueue(const Request& request) const;
   // Stops waiting; `done` is not called any more. What was booked ahead goes back if nobody has
   // booked behind it. False if the wait is over already.
   bool CancelWait(WaitId id);
@@ -230,6 +243,8 @@ class Engine {
   // not change.
   PolicyChange Apply(const Policy& policy);
   Policy policy() const;
+  // How the policy in force finds out who is asking.
+  Identity identity() const;
 
   // How a decision about the request would come about. Takes nothing.
   Explanation Explain(const Request& request, const Ask& ask = {}) const;

@@ -85,6 +85,9 @@ class Identity {
   // A peer that is not empty and no address is not trusted, and there is no ip.
   Request Identify(const Incoming& incoming, IdentityStorage& storage) const;
 
+  // What `trusted` will be: whether this peer is believed.
+  bool Trusts(std::string_view peer) const noexcept;
+
   static constexpr std::size_t kMostPairs = 8'192;
 
  private:

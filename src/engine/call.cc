@@ -241,13 +241,16 @@ bool CallWithRoom<kRoom>::BooksAhead() const noexcept {
 }
 
 template <std::size_t kRoom>
-void CallWithRoom<kRoom>::SetWait(Duration wait) noexcept {
+void CallWithRoom<kRoom>::SetWait(Duration wait, WaitFor what) noexcept {
+  waits_for_ = what;
   // Bans are not waited for.
   const std::span<Charge> rules = charges_.span().first(met_.size());
-  const bool takes_places = std::ranges::any_of(
-      rules, [](const Charge& charge) { return !charge.shadow && IsPlaces(*charge.limit); });
+  const bool only_queues =
+      what == WaitFor::kQueues || std::ranges::any_of(rules, [](const Charge& charge) {
+        return !charge.shadow && IsPlaces(*charge.limit);
+      });
   for (Charge& charge : rules) {
-    charge.wait = takes_places && !charge.limit->spec().queue ? Duration(0) : wait;
+    charge.wait = only_queues && !charge.limit->spec().queue ? Duration(0) : wait;
   }
 }
 
@@ -265,6 +268,8 @@ void CallWithRoom<kRoom>::SetVerb(Verb verb) noexcept {
 
 template <std::size_t kRoom>
 bool CallWithRoom<kRoom>::MayPassLater() const noexcept {
+  // A queue books ahead: it has said all it has to say.
+  if (waits_for_ == WaitFor::kQueues) return false;
   for (std::size_t i = 0; i < met_.size(); ++i) {
     const Charge& charge = charges_[i];
     if (charge.shadow || decisions_[i].allowed) continue;

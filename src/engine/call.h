@@ -81,7 +81,7 @@ class CallWithRoom : public CallTypes {
   // How long to wait at most, by booking ahead. Next to a place under a concurrency limit only a
   // queue books, which admits nobody otherwise: a place that is held while a bucket fills is of
   // use to nobody.
-  void SetWait(Duration wait) noexcept;
+  void SetWait(Duration wait, WaitFor what = WaitFor::kRoom) noexcept;
   // No time at all: a queue that would make the request wait denies it.
   void RefuseDelays() noexcept;
   // Another verb for all; kCheck or kPeek.
@@ -207,6 +207,7 @@ class CallWithRoom : public CallTypes {
   Facts facts_;
   std::int64_t cost_ = 0;  // As it was stated.
   bool some_ban_ = false;  // Whether one of the rules met does.
+  WaitFor waits_for_ = WaitFor::kRoom;
   InlineVector<Met, kRoom> met_;
   InlineVector<Key, kRoom> keys_;
   InlineVector<Charge, kRoom> charges_;

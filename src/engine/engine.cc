@@ -371,6 +371,8 @@ PolicyChange Engine::Apply(const Policy& policy) {
 
 Policy Engine::policy() const { return state_->versions.Read()->policy; }
 
+Identity Engine::identity() const { return *state_->versions.Read()->identity; }
+
 std::vector<RuleCount> Engine::RuleCounts() const { return state_->counters.Read(); }
 
 std::vector<DeniedKey> Engine::TopDenied(std::size_t most) const {

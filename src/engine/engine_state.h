@@ -125,6 +125,7 @@ struct Engine::State {
     Duration rest;
     Arrival arrival;
     bool asks_once = false;  // No time at all: a delay is told rather than waited for.
+    WaitFor what = WaitFor::kRoom;
   };
   // What came of one attempt.
   struct Attempted {
@@ -167,7 +168,7 @@ struct Engine::State {
   void TakeIn(Call& call, std::span<const Receipt> receipts, bool behind, Now asked,
               Attempted& attempted) noexcept;
   WaitId BeginSharedWait(const Patience& arriving, WaitDone done);
-  WaitId BeginWait(const Request& request, const Ask& ask, Duration patience, WaitDone done);
+  WaitId BeginWait(const Patience& arriving, WaitDone done);
   void Attempt(const Patience& patience, Attempted& attempted) noexcept;
   bool MustWait(Call& call, Now now, Attempted& attempted) noexcept;
   void Decide(Call& call, const Patience& patience, bool behind, Attempted& attempted) noexcept;

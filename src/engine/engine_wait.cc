@@ -10,6 +10,7 @@
 #include <array>
 #include <utility>
 
+#include "base/mix.h"
 #include "engine/engine_state.h"
 #include "engine/owned_request.h"
 #include "engine/shared_attempt.h"
@@ -22,7 +23,8 @@ class Engine::State::PatientCall final : public Waiter {
       : state_(state),
         request_(patience.request),
         cost_(patience.cost),
-        asks_once_(patience.rest == Duration(0)),
+        what_(patience.what),
+        asks_once_(patience.rest == Duration(0) && what_ == WaitFor::kRoom),
         done_(std::move(done)),
         attempted_(std::move(attempted)) {
     state_.waiting_bytes.fetch_add(request_.bytes(), std::memory_order_relaxed);
@@ -45,6 +47,7 @@ class Engine::State::PatientCall final : public Waiter {
   State& state_;
   const OwnedRequest request_;
   const std::int64_t cost_;
+  const WaitFor what_;
   const bool asks_once_;  // It has no patience: only the store is waited for.
   const WaitDone done_;
   Attempted attempted_;
@@ -59,7 +62,8 @@ std::optional<Waiter::Answer> Engine::State::PatientCall::Attempt(const Chance& 
                           .now = chance.now,
                           .rest = chance.patience,
                           .arrival = its_turn ? Arrival::kItsTurn : Arrival::kBehindOthers,
-                          .asks_once = asks_once_};
+                          .asks_once = asks_once_,
+                          .what = what_};
   if (!state_.is_shared()) {
     state_.Attempt(patience, attempted_);
     return AnswerNow();
@@ -165,13 +169,14 @@ void Engine::State::Attempt(const Patience& patience, Attempted& attempted) noex
   }
   // To wait for nothing is not to name a wait: a queue would say how long it takes, and be waited
   // for.
-  if (!patience.asks_once) call.SetWait(std::max(patience.rest, Duration(1)));
+  if (!patience.asks_once) call.SetWait(std::max(patience.rest, Duration(1)), patience.what);
   KeyHashes keys;
   call.ListKeys(keys);
   attempted.keys.assign(keys.begin(), keys.end());
   bool behind = patience.arrival == Arrival::kBehindOthers;
   if (patience.arrival == Arrival::kNew) {
-    behind = !call.BooksAhead() && waiting.HasLine(attempted.keys);
+    behind =
+        patience.what == WaitFor::kRoom && !call.BooksAhead() && waiting.HasLine(attempted.keys);
     if (waiting.IsFull() && MustWait(call, patience.now, attempted)) return;
   }
   Decide(call, patience, behind, attempted);
@@ -285,20 +290,17 @@ WaitId Engine::State::BeginSharedWait(const Patience& arriving, WaitDone done) {
   const bool room = waiting_bytes.load(std::memory_order_relaxed) <= kMostWaitingBytes;
   if (room && blocking != nullptr) {
     const SteadyTime now = arriving.now.steady;
-    id = waiting.StandInLine(waiter, keys.span(), now, now + arriving.rest);
+    // For a queue nobody stands in line: it is one. So each has a line of its own.
+    const std::uint64_t own = Mix(reinterpret_cast<std::uintptr_t>(waiter.get()));
+    const auto line = arriving.what == WaitFor::kQueues ? std::span(&own, 1) : keys.span();
+    id = waiting.StandInLine(waiter, line, now, now + arriving.rest);
   }
   if (id) return *id;
   waiter->Done({.allowed = false, .reason = Reason::kOverload, .cost = arriving.cost});
   return WaitId{0};
 }
 
-WaitId Engine::State::BeginWait(const Request& request, const Ask& ask, Duration patience,
-                                WaitDone done) {
-  const Patience arriving{.request = request,
-                          .cost = NearestCost(ask.cost),
-                          .now = When(ask),
-                          .rest = patience,
-                          .arrival = Arrival::kNew};
+WaitId Engine::State::BeginWait(const Patience& arriving, WaitDone done) {
   if (is_shared()) return BeginSharedWait(arriving, std::move(done));
   Attempted attempted;
   Attempt(arriving, attempted);
@@ -318,7 +320,7 @@ WaitId Engine::State::BeginWait(const Request& request, const Ask& ask, Duration
   std::optional<WaitId> id;
   if (waiting_bytes.load(std::memory_order_relaxed) <= kMostWaitingBytes) {
     id = held ? waiting.Hold(waiter, answer, now + delay)
-              : waiting.StandInLine(waiter, keys, now, now + patience);
+              : waiting.StandInLine(waiter, keys, now, now + arriving.rest);
   }
   if (id) return *id;
   if (held) waiter->GiveBack(arriving.now);
@@ -330,15 +332,33 @@ WaitId Engine::State::BeginWait(const Request& request, const Ask& ask, Duration
   return WaitId{0};
 }
 
-WaitId Engine::CheckThen(const Request& request, const Ask& ask, Duration patience, WaitDone done) {
+WaitId Engine::CheckThen(const Request& request, const Ask& ask, Duration patience, WaitDone done,
+                         WaitFor what) {
   const Duration most = state_->versions.Read()->compiled().spec.max_wait;
   patience = std::clamp(patience, Duration(0), std::max(most, Duration(0)));
-  if (patience > Duration(0) || state_->is_shared())
-    return state_->BeginWait(request, ask, patience, std::move(done));
+  if (patience > Duration(0) || state_->is_shared() || what == WaitFor::kQueues) {
+    return state_->BeginWait({.request = request,
+                              .cost = State::NearestCost(ask.cost),
+                              .now = state_->When(ask),
+                              .rest = patience,
+                              .arrival = State::Arrival::kNew,
+                              .what = what},
+                             std::move(done));
+  }
   std::array<RuleDecision, kMaxGroupCharges> each;
   const Answer answer = Check(request, ask, each);
   done(answer, std::span(each).first(answer.rules));
   return WaitId{0};
+}
+
+bool Engine::MayQueue(const Request& request) const {
+  const auto version = state_->versions.Read();
+  if (version->queues.empty()) return false;
+  const CompiledPolicy& policy = version->compiled();
+  const Request counted = policy.WithTierThatCounts(request);
+  const Facts facts(counted);
+  return std::ranges::any_of(version->queues,
+                             [&](std::uint32_t rule) { return policy.MatchOf(rule).Holds(facts); });
 }
 
 bool Engine::CancelWait(WaitId id) { return state_->waiting.Cancel(id); }

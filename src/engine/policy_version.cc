@@ -33,6 +33,9 @@ class VersionMaker {
     auto version = std::make_unique<PolicyVersion>(policy);
     version->number = before_ == nullptr ? 1 : before_->number + 1;
     for (const CompiledRule& rule : version->compiled().rules) {
+      if (rule.enforced && rule.limits.front().spec().queue) {
+        version->queues.push_back(static_cast<std::uint32_t>(version->rules.size()));
+      }
       version->rules.push_back(MakeRule(version->compiled(), rule));
     }
     for (const auto& [name, number] : numbers_) change_.rules_removed.emplace_back(name);

@@ -42,6 +42,7 @@ struct PolicyVersion : std::enable_shared_from_this<PolicyVersion> {
   std::vector<RuleInForce> rules{};
   std::vector<LimitInForce> in_force{};   // By their rules, ascending.
   std::vector<std::string_view> names{};  // Of all rules, those that are off included; sorted.
+  std::vector<std::uint32_t> queues{};    // The numbers of the rules that do.
   std::optional<Identity> identity{};
 
   const CompiledPolicy& compiled() const noexcept { return policy.compiled(); }

@@ -24,7 +24,7 @@ Engine::State::SharedAttempt::SharedAttempt(State& state, const Patience& patien
   }
   // To wait for nothing is not to name a wait: a queue would say how long it takes, and be waited
   // for.
-  if (!patience.asks_once) call_.SetWait(std::max(patience.rest, Duration(1)));
+  if (!patience.asks_once) call_.SetWait(std::max(patience.rest, Duration(1)), patience.what);
   KeyHashes keys;
   call_.ListKeys(keys);
   attempted.keys.assign(keys.begin(), keys.end());

@@ -298,12 +298,10 @@ void Connection::AskLater(const Question& question, const ReplyPlace& place) {
   asking_ = false;
 }
 
-void Connection::CheckWaiting(const Request& request, const Ask& ask, Duration patience,
-                              const ReplyPlace& place) {
-  Desk& desk = around_.door.desk;
-  // Whoever calls back may be on another thread, and this connection may have ended by then.
-  auto done = [mailbox = around_.keeper.mailbox(), &desk, &keeper = around_.keeper, id = id_,
-               place](const Answer& answer, std::span<const RuleDecision> each) {
+// Whoever calls back may be on another thread, and this connection may have ended by then.
+Engine::WaitDone Connection::WhenDone(const ReplyPlace& place) {
+  return [mailbox = around_.keeper.mailbox(), &desk = around_.door.desk, &keeper = around_.keeper,
+          id = id_, place](const Answer& answer, std::span<const RuleDecision> each) {
     mailbox->Post([&desk, &keeper, id, place, answer,
                    decisions = std::vector<RuleDecision>(each.begin(), each.end())] {
       if (Connection* const connection = keeper.Find(id)) {
@@ -313,8 +311,20 @@ void Connection::CheckWaiting(const Request& request, const Ask& ask, Duration p
       }
     });
   };
+}
+
+void Connection::CheckWaiting(const Request& request, const Ask& ask, Duration patience,
+                              const ReplyPlace& place) {
+  Engine& engine = around_.door.desk.engine;
   waits_.push_back(
-      {.place = place, .id = desk.engine.CheckThen(request, ask, patience, std::move(done))});
+      {.place = place, .id = engine.CheckThen(request, ask, patience, WhenDone(place))});
+}
+
+void Connection::CheckQueueing(const Request& request, const Ask& ask, Duration hold,
+                               const ReplyPlace& place) {
+  Engine& engine = around_.door.desk.engine;
+  waits_.push_back({.place = place,
+                    .id = engine.CheckThen(request, ask, hold, WhenDone(place), WaitFor::kQueues)});
 }
 
 void Connection::CancelWaiting(const ReplyPlace& place) {

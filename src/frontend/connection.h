@@ -81,6 +81,8 @@ class Connection final : public StreamHandler, public Exchange {
   void AskLater(const Question& question, const ReplyPlace& place) override;
   void CheckWaiting(const Request& request, const Ask& ask, Duration patience,
                     const ReplyPlace& place) override;
+  void CheckQueueing(const Request& request, const Ask& ask, Duration hold,
+                     const ReplyPlace& place) override;
   void CancelWaiting(const ReplyPlace& place) override;
 
  private:
@@ -104,6 +106,8 @@ class Connection final : public StreamHandler, public Exchange {
   bool IsWaiting() const noexcept;
   bool AccountForBuffers() noexcept;
   void AdaptRoom(std::size_t count) noexcept;
+  // What CheckThen calls when the wait of this place is over.
+  Engine::WaitDone WhenDone(const ReplyPlace& place);
   void EndWaits() noexcept;
   void Waited(const ReplyPlace& place, const Told& told) noexcept;
   void Answered(const ReplyPlace& place, const Told& told) noexcept;

@@ -66,7 +66,7 @@ class ExchangeUnderTest : public Exchange {
         desk_{.engine = engine,
               .loop = loop_,
               .state = state,
-              .settings = std::make_shared<Settings>(options.settings),
+              .settings = SettingsOf(options),
               .questions = options.late ? &late : nullptr},
         door_{.desk = desk_, .access = options.access, .metrics = metrics},
         bounds_(options.bounds),
@@ -125,7 +125,9 @@ class ExchangeUnderTest : public Exchange {
     Ask ask;
     Duration patience;
     std::string user;
-    std::vector<std::string> rules;
+    std::vector<std::string> rules{};
+    WaitFor what = WaitFor::kRoom;
+    std::string path{};
   };
   void Decide(const Wait& wait, const Answer& answer) {
     protocol_->OnAnswered(wait.place, {.answer = answer});
@@ -148,6 +150,15 @@ class ExchangeUnderTest : public Exchange {
                      .user = std::string(request.user),
                      .rules = {request.rules.begin(), request.rules.end()}});
   }
+  void CheckQueueing(const Request& request, const Ask& ask, Duration hold,
+                     const ReplyPlace& place) override {
+    waits.push_back({.place = place,
+                     .ask = ask,
+                     .patience = hold,
+                     .user = std::string(request.user),
+                     .what = WaitFor::kQueues,
+                     .path = std::string(request.path)});
+  }
 
   void CancelWaiting(const ReplyPlace& place) override {
     std::erase_if(waits, [&](const Wait& wait) { return wait.place.ticket == place.ticket; });
@@ -167,6 +178,16 @@ class ExchangeUnderTest : public Exchange {
   std::uint64_t decided = 0;
 
  private:
+  // As of the policy, unless the test has its own.
+  std::shared_ptr<const Settings> SettingsOf(const Options& options) const {
+    Settings settings = options.settings;
+    const PolicySpec& spec = engine.policy().spec();
+    settings.identity = engine.identity();
+    settings.queue_hold = spec.queue_hold;
+    settings.queues = Settings::Of(spec, engine.identity())->queues;
+    return std::make_shared<Settings>(std::move(settings));
+  }
+
   ClockLoop loop_{clock};
 
  public:

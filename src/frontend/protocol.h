@@ -41,6 +41,9 @@ class Exchange {
   // Engine::CheckThen.
   virtual void CheckWaiting(const Request& request, const Ask& ask, Duration patience,
                             const ReplyPlace& place) = 0;
+  // The same for one that waits for queues only.
+  virtual void CheckQueueing(const Request& request, const Ask& ask, Duration hold,
+                             const ReplyPlace& place) = 0;
   // Nobody wants to know the answer any more; OnAnswered may be called all the same.
   virtual void CancelWaiting(const ReplyPlace& place) = 0;
 };

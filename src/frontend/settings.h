@@ -3,7 +3,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
+#include <weir/identity.h>
 #include <weir/policy_spec.h>
 
 namespace weir {
@@ -14,8 +16,13 @@ struct Settings {
   bool ratelimit_headers = true;
   ResetStyle reset = ResetStyle::kEpoch;
   Duration max_wait = std::chrono::seconds(60);
+  std::optional<Duration> queue_hold{};
+  bool queues = false;                 // Some rule does.
+  std::optional<Identity> identity{};  // Always there in a service.
 
-  static std::shared_ptr<const Settings> Of(const PolicySpec& spec);
+  // `identity` is that of the same policy.
+  static std::shared_ptr<const Settings> Of(const PolicySpec& spec,
+                                            std::optional<Identity> identity = std::nullopt);
 };
 
 }  // namespace weir

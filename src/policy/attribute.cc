@@ -67,7 +67,7 @@ std::string ToString(const Attribute& attribute) {
   return std::string(WordFor(attribute.kind, kNamed)) + "." + attribute.name;
 }
 
-bool EqualIgnoringCase(std::string_view a, std::string_view b) noexcept {
+bool EqualOfOneSize(std::string_view a, std::string_view b) noexcept {
   return std::ranges::equal(a, b, {}, ToLower, ToLower);
 }
 

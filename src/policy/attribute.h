@@ -42,9 +42,13 @@ Result<Attribute> ParseAttribute(std::string_view text);
 std::string ToString(const Attribute& attribute);
 
 // Header names and hosts do not depend on case, which for both is ASCII.
-bool EqualIgnoringCase(std::string_view a, std::string_view b) noexcept;
 constexpr char ToLower(char c) noexcept {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+bool EqualOfOneSize(std::string_view a, std::string_view b) noexcept;
+// Most names differ in their length already.
+inline bool EqualIgnoringCase(std::string_view a, std::string_view b) noexcept {
+  return a.size() == b.size() && EqualOfOneSize(a, b);
 }
 
 }  // namespace weir

@@ -23,7 +23,7 @@ ClientAddressFinder::ClientAddressFinder(IpRangeSet trusted, const ClientIpSpec&
 
 ClientAddressFinder::Found ClientAddressFinder::Find(
     std::optional<IpAddress> peer, std::span<const NamedValue> headers) const noexcept {
-  if (hops_ <= 0 && trusted_.empty()) {
+  if (!HasProxies()) {
     return {.client = peer, .ignored_forwarding = HasForwardingHeader(headers)};
   }
   if (!IsTrusted(peer)) return {.client = peer};

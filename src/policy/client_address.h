@@ -44,8 +44,13 @@ class ClientAddressFinder {
   // machine, let in by the file's permissions; it is taken for one of the proxies if there are any.
   // Where it is the last good address, the client's is not known.
   Found Find(std::optional<IpAddress> peer, std::span<const NamedValue> headers) const noexcept;
+  // What `peer_trusted` will be.
+  bool Trusts(const std::optional<IpAddress>& peer) const noexcept {
+    return HasProxies() && IsTrusted(peer);
+  }
 
  private:
+  bool HasProxies() const noexcept { return hops_ > 0 || !trusted_.empty(); }
   bool IsTrusted(const std::optional<IpAddress>& peer) const noexcept;
   std::optional<IpAddress> FirstUntrusted(std::optional<IpAddress> peer,
                                           std::span<const NamedValue> headers) const noexcept;

@@ -221,4 +221,10 @@ Request Identity::Identify(const Incoming& incoming, IdentityStorage& storage) c
   return RequestIdentifier(*rules_, incoming, storage).Identify();
 }
 
+bool Identity::Trusts(std::string_view peer) const noexcept {
+  if (peer.empty()) return rules_->finder.Trusts(std::nullopt);
+  const std::optional<IpAddress> address = IpAddress::ParseForwarded(peer);
+  return address && rules_->finder.Trusts(address);
+}
+
 }  // namespace weir

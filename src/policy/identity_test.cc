@@ -186,6 +186,19 @@ TEST(Identity, FindsTheClientBehindProxies) {
   EXPECT_FALSE(request.trusted);
 }
 
+TEST(Identity, SaysBeforehandWhomItTrusts) {
+  const Identity identity = Make(Spec());
+  for (const char* proxy : {"10.0.0.1", "::ffff:10.0.0.1", ""}) {
+    EXPECT_TRUE(identity.Trusts(proxy)) << proxy;
+  }
+  for (const char* other : {"203.0.113.9", "nonsense", "2001:db8::1"}) {
+    EXPECT_FALSE(identity.Trusts(other)) << other;
+  }
+  const Identity without = Make(PolicySpec{});
+  EXPECT_FALSE(without.Trusts("10.0.0.1"));
+  EXPECT_FALSE(without.Trusts(""));
+}
+
 TEST(Identity, TrustsEverybodyWhereProxiesAreCounted) {
   PolicySpec spec = Spec();
   spec.trusted_proxies.clear();
@@ -197,6 +210,7 @@ TEST(Identity, TrustsEverybodyWhereProxiesAreCounted) {
   EXPECT_EQ(request.ip, "203.0.113.9");
   EXPECT_EQ(request.user, "ann");
   EXPECT_TRUE(request.trusted);
+  EXPECT_TRUE(identity.Trusts("198.51.100.1"));
 }
 
 TEST(Identity, ReadsTheHeaderThatThePolicyNames) {

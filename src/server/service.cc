@@ -70,7 +70,7 @@ Service::~Service() = default;
 Result<std::unique_ptr<Service>> Service::Start(Engine& engine, const PolicySpec& spec,
                                                 const Log& log, const ServiceOptions& options) {
   std::unique_ptr<Service> service(new Service(engine, spec, log));
-  const auto settings = Settings::Of(spec);
+  const auto settings = Settings::Of(spec, engine.identity());
   for (unsigned i = 0; i < (options.threads == 0 ? Cores() : options.threads); ++i) {
     service->workers_.push_back(std::make_unique<Worker>(engine, SystemClock::Shared(),
                                                          service->gate_, *service, settings));
@@ -119,7 +119,7 @@ Result<void> Service::Open(const std::string& protocol, const ListenerSpec& spec
 void Service::Apply(const PolicySpec& spec) {
   gate_.SetLimits(spec.limits);
   engine_.SetMaxWaiters(static_cast<std::size_t>(spec.limits.waiters));
-  const auto settings = Settings::Of(spec);
+  const auto settings = Settings::Of(spec, engine_.identity());
   for (const auto& worker : workers_) worker->Apply(settings);
   ApplyToListeners(spec);
 }

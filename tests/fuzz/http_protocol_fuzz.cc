@@ -26,12 +26,15 @@ namespace {
 
 const weir::Policy& SmallPolicy() {
   static const weir::Policy policy = *weir::Policy::Parse(R"(
+trusted_proxies: [203.0.113.9]
+identity: {user: {header: x-user}}
 deny: [{user: mallory}]
 rules:
   - {name: a, key: ip, limit: 3/min}
   - {name: b, key: user, limit: 2/min, match: {path: /b/**}, message: "no \"more\""}
   - {name: c, key: header.x, limit: 1 concurrent lease 5s, match: {header.x: present}}
   - {name: d, key: global, limit: 1/min, mode: shadow}
+  - {name: e, key: ip, limit: 5/s, algorithm: leaky_bucket, queue: true, match: {path: /e}}
 )")
                                           .policy;
   return policy;

@@ -21,20 +21,23 @@ import daemon  # pylint: disable=wrong-import-position
 
 POLICY = """\
 listen: { http: { address: "127.0.0.1:0", token: env:USE, manage_token: env:MANAGE } }
+trusted_proxies: [ 127.0.0.1 ]
 deny: [ { user: mallory } ]
 rules:
   - { name: per-user, key: user, limit: 5/min, match: { user: present } }
   - { name: exports, key: user, limit: 1 concurrent lease 30s, match: { path: /export } }
   - { name: tiered, key: user, limit: { tier: api }, match: { path: /tiered } }
   - { name: watched, key: ip, limit: 1/day, mode: shadow }
-identity: { tier: { default: plain } }
+identity: { tier: { default: plain }, user: { header: x-user } }
 tiers: { plain: { api: 10/min }, gold: { api: 100/min } }
 """
 USE, MANAGE = "token-of-those-who-ask", "token-of-those-who-manage"
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE")
 # As in the table of the implementation, which is not asked here on purpose.
-UNDESCRIBED = ("/", "/v1", "/v1/", "/v1/auth", "/v1/auth/x", "/v1/checks", "/v1/check/", "/admin/v1",
+UNDESCRIBED = ("/", "/v1", "/v1/", "/v1/authx", "/v1/auth%2fx", "/v1/checks", "/v1/check/", "/admin/v1",
                "/health", "/metrics/", "/openapi", "/openapi.yaml", "/v1/commits", "/v2/check")
+# Takes every method; only one is described.
+ANY = "/v1/auth"
 
 
 class Described(unittest.TestCase):
@@ -56,10 +59,10 @@ class Described(unittest.TestCase):
         if len(sys.argv) == 3:
             assert not never, f"described, but never seen: {sorted(never)}"
 
-    def send(self, method, path, body=None, *, token=MANAGE, accept=None):
+    def send(self, method, path, body=None, *, token=MANAGE, accept=None, more=()):
         connection = http.client.HTTPConnection("127.0.0.1", self.running.http,
                                                 timeout=daemon.PATIENCE)
-        headers = {}
+        headers = dict(more)
         if token is not None:
             headers["Authorization"] = "Bearer " + token
         if accept is not None:
@@ -93,6 +96,10 @@ class Described(unittest.TestCase):
         self.assertIn(str(status), operation["responses"], (path, body, text))
         described = self.resolve(operation["responses"][str(status)])
         self.met.add((method, plain, status))
+        if "content" not in described:
+            self.assertEqual((headers["Content-Type"], text), (None, b""))
+            self.check_headers(headers, described["headers"])
+            return status, headers, text
         kind = headers["Content-Type"].partition(";")[0]
         self.assertIn(kind, described["content"])
         schema = described["content"][kind]["schema"]
@@ -142,6 +149,8 @@ class Described(unittest.TestCase):
             described = {method.upper() for method in item}
             if "GET" in described:
                 described.add("HEAD")
+            if path == ANY:
+                described = set(METHODS)
             for method in METHODS:
                 with self.subTest(path=path, method=method):
                     status, headers, _ = self.send(method, path, b"" if method == "POST" else None)
@@ -226,6 +235,22 @@ class Described(unittest.TestCase):
         self.assertEqual(self.ask("POST", "/v1/limit", body)[0], 429)
         self.assertEqual(self.ask("POST", "/v1/limit", {"key": "a", "limit": "deny"})[0], 403)
 
+    def test_forward_auth_answers_by_headers(self):
+        def auth(user, query="", **more):
+            return self.ask("GET", "/v1/auth" + query, more={"X-User": user, **more})
+
+        for _ in range(5):
+            self.assertEqual(auth("client")[0], 200)
+        for query, expected in (("", 429), ("?deny_status=403", 403), ("?deny_status=200", 429)):
+            status, headers, _ = auth("client", query)
+            self.assertEqual((status, headers["X-Weir-Reason"]), (expected, "limited"))
+        self.assertEqual(auth("client", Accept="application/problem+json")[0], 429)
+        self.assertEqual(auth("mallory")[1]["X-Weir-Reason"], "deny_list")
+        twice = {"X-Forwarded-Uri": "/a", "X-Original-URI": "/b"}
+        self.assertEqual(auth("other", **twice)[0], 400)
+        self.assertEqual(self.ask("GET", "/v1/auth", token=None, more={"X-Weir-Token": USE})[0], 200)
+        self.assertEqual(self.ask("GET", "/v1/auth", token=None, more={"X-Weir-Token": "no"})[0], 401)
+
     def test_reservations_are_settled_once(self):
         for settle, more in (("commit", {"cost": 1}), ("commit", {}), ("cancel", {})):
             _, _, text = self.ask("POST", "/v1/reserve", {"user": f"{settle}{len(more)}", "cost": 2})
@@ -280,17 +305,18 @@ class Described(unittest.TestCase):
 
     def test_bodies_that_are_too_large_are_refused_before_they_are_sent(self):
         for path, item in self.document["paths"].items():
-            if "post" not in item:
+            if "post" not in item and path != ANY:
                 continue
+            method = "POST" if "post" in item else "GET"
             connection = http.client.HTTPConnection("127.0.0.1", self.running.http,
                                                     timeout=daemon.PATIENCE)
-            connection.putrequest("POST", path)
+            connection.putrequest(method, path)
             connection.putheader("Content-Length", str(1 << 30))
             connection.endheaders()
             reply = connection.getresponse()
             self.assertEqual((reply.status, reply.headers["Connection"]), (413, "close"))
             del reply.headers["Connection"]
-            self.compare("POST", path, None, reply.status, reply.headers, reply.read())
+            self.compare(method, path, None, reply.status, reply.headers, reply.read())
             connection.close()
 
     def test_tokens_are_wanted_as_described(self):

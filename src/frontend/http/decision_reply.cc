@@ -10,8 +10,11 @@
 namespace weir {
 namespace {
 
+constexpr int kForbidden = 403;
+constexpr int kLimited = 429;
 constexpr std::string_view kJson = "Content-Type: application/json\r\n";
 constexpr std::string_view kProblemJson = "Content-Type: application/problem+json\r\n";
+constexpr std::size_t kReasonRoom = 48;
 // The types that the draft of the rate-limit headers has for this.
 struct ProblemType {
   std::string_view type;
@@ -51,6 +54,12 @@ void PutViolatedPolicies(RoomyText& out, const DecisionReply& reply) noexcept {
   out.Put(']');
 }
 
+void PutReason(RoomyText& out, Reason reason) noexcept {
+  out.Put("X-Weir-Reason: ");
+  out.Put(NameOf(reason));
+  out.Put("\r\n");
+}
+
 std::size_t NamesRoom(const DecisionReply& reply) noexcept {
   std::size_t room = reply.decision.rule.size() + 4;
   for (const RuleDecision& rule : reply.each) {
@@ -65,11 +74,11 @@ int StatusOf(const Decision& decision) noexcept {
   if (decision.allowed) return 200;
   switch (decision.reason) {
     case Reason::kDenyList:
-      return 403;
+      return kForbidden;
     case Reason::kOverload:
       return 503;
     default:
-      return 429;
+      return kLimited;
   }
 }
 
@@ -96,29 +105,34 @@ int ReplyWriter::Decide(ByteBuffer& out, const DecisionReply& reply, const Setti
                         const ReplyForm& form) {
   const Decision& decision = reply.decision;
   const DecisionFields fields = FieldsOf(decision, reply.now.wall);
-  const int status = StatusOf(decision);
+  const int own_status = StatusOf(decision);
+  const int status = form.denies_by_403 && own_status == kLimited ? kForbidden : own_status;
   const bool problem = form.problem && !decision.allowed;
+  const bool is_silent = form.is_auth && decision.allowed;
   body_.Clear();
-  if (decision.allowed) {
-    AppendDecision(body_, decision, fields);
-  } else if (problem) {
+  if (problem) {
     WriteProblem(reply, fields, status);
-  } else {
+  } else if (!decision.allowed) {
     AppendDenial(body_, decision, reply.message, fields);
+  } else if (!is_silent) {
+    AppendDecision(body_, decision, fields);
   }
-  HttpResponseWriter response(
-      out, {.status = status,
-            .persistence = form.persistence,
-            .without_body = form.without_body,
-            .room = kProblemJson.size() + kDenialHeadersRoom + RateLimitHeadersRoom(reply.each),
-            .date = date()});
+  HttpResponseWriter response(out, {.status = status,
+                                    .persistence = form.persistence,
+                                    .without_body = form.without_body,
+                                    .room = kProblemJson.size() + kDenialHeadersRoom + kReasonRoom +
+                                            RateLimitHeadersRoom(reply.each),
+                                    .date = date()});
   RoomyText& lines = response.lines();
-  lines.Put(problem ? kProblemJson : kJson);
+  if (!is_silent) lines.Put(problem ? kProblemJson : kJson);
   PutRateLimitHeaders(lines, decision, reply.each, settings, fields, policies_);
   if (!decision.allowed) {
     random_ =
         Mix(random_ ^ static_cast<std::uint64_t>(reply.now.steady.time_since_epoch().count()));
     PutDenialHeaders(lines, decision, random_);
+    if (form.is_auth) PutReason(lines, decision.reason);
+  } else if (is_silent) {
+    lines.Put("Cache-Control: no-store\r\n");  // It is the answer to a GET, and holds only once.
   }
   response.Finish(body_.view());
   return status;

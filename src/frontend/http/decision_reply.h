@@ -23,6 +23,10 @@ struct ReplyForm {
   HttpPersistence persistence = HttpPersistence::kDefault;
   bool problem = false;       // As application/problem+json, where there is one: RFC 9457.
   bool without_body = false;  // HEAD.
+  // To a proxy that asks for somebody else: nothing to read if it may pass, and the reason in a
+  // header if not, because proxies can copy headers, but seldom read bodies.
+  bool is_auth = false;
+  bool denies_by_403 = false;  // Where it would be 429: nginx passes on no other.
 };
 
 struct DecisionReply {

@@ -54,6 +54,16 @@ TEST_F(HttpAllocation, IsNotNeededForADenial) {
   EXPECT_EQ(AllocationsFor(Post("/v1/check", login, "Accept: application/problem+json\r\n")), 0U);
 }
 
+TEST_F(HttpAllocation, IsNotNeededForForwardAuth) {
+  const std::string headers =
+      "X-Forwarded-For: 198.51.100.1\r\nX-Forwarded-Method: GET\r\nCookie: a=b; c=d\r\n"
+      "X-Forwarded-Uri: /orders?page=2&name=a%20b\r\nX-Forwarded-Host: shop.example\r\n";
+  const auto auth = [&](const std::string& below) { return Get("/v1/auth" + below, headers); };
+  EXPECT_EQ(AllocationsFor(auth("?deny_status=403")), 0U);
+  EXPECT_EQ(AllocationsFor(Get("/v1/auth/login?a=b", "User-Agent: curl\r\n")), 0U);
+  EXPECT_EQ(AllocationsFor(Get("/v1/auth?a=b", "User-Agent: curl\r\n")), 0U);
+}
+
 TEST_F(HttpAllocation, IsNotNeededForAPeek) {
   EXPECT_EQ(AllocationsFor(Post("/v1/peek", kBody)), 0U);
 }

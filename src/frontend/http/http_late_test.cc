@@ -52,6 +52,10 @@ const std::vector<std::string> kRequests = {
     Post("/v1/refund", R"({"user":"ann","cost":2,"rules":["per-user"]})"),
     Post("/v1/penalize", R"({"user":"ann","cost":2,"rules":["per-user"]})"),
     Post("/v1/reset", R"({"user":"ann","rules":["per-user"]})"),
+    Get("/v1/auth/login", "Cookie: a=b\r\n"),
+    Post("/v1/auth/login?deny_status=403", "ignored", kProblem),
+    "HEAD /v1/auth/login?deny_status=403 HTTP/1.1\r\nHost: weir\r\n\r\n",
+    "OPTIONS /v1/auth HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
     Get("/healthz"),
     Get("/nowhere"),
     "HEAD /readyz HTTP/1.1\r\nHost: weir\r\n\r\n",
@@ -203,11 +207,23 @@ TEST(HttpLateTag, IsReadAsItWasWritten) {
                     .item = 999,
                     .number = 123'456'789'012};
   const LateTag read = LateTag::Of(tag.bits());
+  EXPECT_FALSE(read.form.without_body || read.form.is_auth || read.form.denies_by_403);
   EXPECT_EQ(read.form.persistence, HttpPersistence::kKeepAlive);
   EXPECT_TRUE(read.form.problem);
   EXPECT_EQ(read.style, AnswerStyle::kBatchItem);
   EXPECT_EQ(read.item, 999U);
   EXPECT_EQ(read.number, 123'456'789'012U);
+}
+
+TEST(HttpLateTag, KeepsWhatForwardAuthWants) {
+  for (const ReplyForm& form : {ReplyForm{.without_body = true}, ReplyForm{.is_auth = true},
+                                ReplyForm{.denies_by_403 = true}}) {
+    const ReplyForm read = LateTag::Of(LateTag{.form = form, .number = 1}.bits()).form;
+    EXPECT_EQ(read.without_body, form.without_body);
+    EXPECT_EQ(read.is_auth, form.is_auth);
+    EXPECT_EQ(read.denies_by_403, form.denies_by_403);
+    EXPECT_FALSE(read.problem);
+  }
 }
 
 }  // namespace

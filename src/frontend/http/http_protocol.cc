@@ -7,6 +7,7 @@
 
 #include "frontend/error_table.h"
 #include "frontend/http/endpoints.h"
+#include "frontend/http/forward_auth.h"
 #include "frontend/http/late_replies.h"
 #include "frontend/http/routes.h"
 #include "frontend/http/workbench.h"
@@ -14,6 +15,9 @@
 
 namespace weir {
 namespace {
+
+// How long a forward-auth request is held that a rule queues, unless the policy says.
+constexpr Duration kQueueHold = std::chrono::seconds(1);
 
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
@@ -93,6 +97,12 @@ bool AcceptsProblem(std::string_view accept) noexcept {
     if (is_wanted) return true;
   }
   return false;
+}
+
+// What stands behind the path of forward-auth, with the query.
+std::string_view BelowAuth(const HttpHead& head, const HttpTarget& target) noexcept {
+  const std::size_t before = static_cast<std::size_t>(target.path.data() - head.target.data());
+  return head.target.substr(before + kAuthPath.size());
 }
 
 bool AsksStore(HttpEndpoint endpoint) noexcept {
@@ -211,6 +221,7 @@ class HttpProtocol final : public Protocol {
     const HttpTarget target = plain ? HttpTarget{.path = head.target} : SplitTarget(head.target);
     const HttpRoute* const route = plain ? kHttpRoutes.data() : FindRoute(target.path);
     if (!IsServed(turn, route, form) || !MayDo(turn, *route, form)) return;
+    if (route->endpoint == HttpEndpoint::kAuth) return TakeAuth(turn, target, form);
     const HttpEndpoints::Call call{
         .endpoint = route->endpoint,
         .query = target.query,
@@ -265,7 +276,12 @@ class HttpProtocol final : public Protocol {
   bool MayDo(Turn& turn, const HttpRoute& route, const ReplyForm& form) {
     Right right = door_.access.WithoutToken();
     if (right >= route.right) return true;
-    const std::string_view token = BearerToken(turn.bench.head.authorization);
+    const HttpHead& head = turn.bench.head;
+    // There Authorization is mostly that of somebody else, whose business it is.
+    const bool is_auth = route.endpoint == HttpEndpoint::kAuth;
+    if (is_auth && !head.weir_token.empty()) right = door_.access.WithToken(head.weir_token);
+    if (right >= route.right) return true;
+    const std::string_view token = BearerToken(head.authorization);
     if (!token.empty()) right = std::max(right, door_.access.WithToken(token));
     if (right >= route.right) return true;
     Flush(turn);
@@ -275,8 +291,9 @@ class HttpProtocol final : public Protocol {
     Say(turn.bench,
         {.status = row.http,
          .name = row.name,
-         .message = unknown ? "a token is needed: Authorization: Bearer and the token"
-                            : "this needs the right to manage",
+         .message = !unknown  ? "this needs the right to manage"
+                    : is_auth ? "a token is needed: X-Weir-Token and the token"
+                              : "a token is needed: Authorization: Bearer and the token",
          .header = unknown ? "WWW-Authenticate: Bearer\r\n" : ""},
         form);
     return false;
@@ -302,6 +319,46 @@ class HttpProtocol final : public Protocol {
     if (check.body.wait > Duration(0)) return Wait(turn, check);
     ++turn.pending;
     if (large || turn.pending == HttpWorkbench::kMostPending) Flush(turn);
+  }
+
+  // Found out once for a connection, and again when the policy has changed.
+  bool IsPeerTrusted() {
+    if (judged_by_ != door_.desk.settings) {
+      judged_by_ = door_.desk.settings;
+      is_peer_trusted_ = judged_by_->identity->Trusts(exchange_.peer());
+    }
+    return is_peer_trusted_;
+  }
+
+  // With what was read ahead, and at once: it refers to the head, which the next request replaces.
+  void TakeAuth(Turn& turn, const HttpTarget& target, const ReplyForm& form) {
+    HttpWorkbench& bench = turn.bench;
+    const Settings& settings = *door_.desk.settings;
+    PendingCheck& check = bench.pending(turn.pending);
+    check.form = form;
+    check.form.is_auth = true;
+    check.form.denies_by_403 = WantsDenialsBy403(target.query);
+    check.number = taken_;
+    const std::string_view peer = exchange_.peer();
+    const Result<Incoming> original = OriginalRequest({.head = bench.head,
+                                                       .below = BelowAuth(bench.head, target),
+                                                       .peer = peer,
+                                                       .trusted = IsPeerTrusted()},
+                                                      bench.path);
+    if (!original) {
+      Flush(turn);
+      HttpEndpoints endpoints(door_.desk, bench, replies_.next());
+      return Count(endpoints.Refuse(original.error(), form).status);
+    }
+    check.body.Clear();
+    check.body.request = settings.identity->Identify(*original, bench.identity);
+    if (settings.queues && door_.desk.engine.MayQueue(check.body.request)) {
+      Flush(turn);
+      check.body.wait = settings.queue_hold.value_or(kQueueHold);
+      return late_.Queue(check);
+    }
+    ++turn.pending;
+    Flush(turn);
   }
 
   void Wait(Turn& turn, PendingCheck& check) {
@@ -348,6 +405,8 @@ class HttpProtocol final : public Protocol {
   HttpRequestReader reader_{};
   std::uint64_t taken_ = 0;  // Requests so far.
   bool begun_ = false;       // There are bytes of a request that is not complete.
+  bool is_peer_trusted_ = false;
+  std::shared_ptr<const Settings> judged_by_{};  // Kept, so that no other can be taken for it.
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 // rules that match it.
 #include "frontend/http/http_protocol.h"
 
+#include <array>
 #include <cstdlib>
 #include <string>
 
@@ -14,6 +15,8 @@ namespace {
 
 Policy ThreeRules(const std::string& limit) {
   return *Policy::Parse(
+              "trusted_proxies: [203.0.113.9]\n"
+              "identity: {user: {header: x-user}, org: {header: x-org}}\n"
               "rules:\n"
               "  - {name: per-ip, key: ip, limit: " +
               limit +
@@ -48,6 +51,28 @@ void Run(benchmark::State& state, const std::string& limit, std::string_view sta
   }
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }
+
+// Of different clients, so that no head is as the one before it.
+std::string Auth(int client) {
+  return "GET /v1/auth HTTP/1.1\r\nHost: limits.internal:8080\r\nX-Forwarded-Method: POST\r\n"
+         "X-Forwarded-Uri: /orders/42\r\nX-Forwarded-Host: shop.example\r\n"
+         "X-Forwarded-For: 203.0.114." +
+         std::to_string(client) +
+         "\r\nX-User: ann\r\nX-Org: acme\r\nUser-Agent: shop/3.1\r\nAccept: */*\r\n\r\n";
+}
+
+void BM_ForwardAuth(benchmark::State& state) {
+  ExchangeUnderTest exchange(ThreeRules("1M/s"), MakeHttpProtocol);
+  std::array<std::string, 2> texts = {Auth(10), Auth(11)};
+  if (!exchange.Send(texts[0]).starts_with("HTTP/1.1 200 ")) std::abort();
+  std::size_t number = 0;
+  for (auto _ : state) {
+    if (exchange.protocol().OnInput(texts[++number % 2]).decided != 1) std::abort();
+    exchange.replies().ready().Clear();
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(BM_ForwardAuth);
 
 void BM_Allowed(benchmark::State& state) { Run(state, "1M/s", "HTTP/1.1 200 "); }
 BENCHMARK(BM_Allowed)->Arg(1)->Arg(16);

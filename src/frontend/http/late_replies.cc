@@ -11,6 +11,13 @@ void LateReplies::Wait(const PendingCheck& check) {
       check.body.wait, {.ticket = exchange_.replies().Hold(), .tag = tag.bits()});
 }
 
+void LateReplies::Queue(const PendingCheck& check) {
+  const LateTag tag{.form = check.form, .number = check.number};
+  exchange_.CheckQueueing(
+      check.body.request, {.cost = check.body.cost, .now = exchange_.door().desk.loop.now()},
+      check.body.wait, {.ticket = exchange_.replies().Hold(), .tag = tag.bits()});
+}
+
 void LateReplies::AskCheck(const PendingCheck& check) {
   const LateTag tag{.form = check.form, .number = check.number};
   exchange_.AskLater(

@@ -4,9 +4,11 @@
 //
 //   bits 0, 1     HttpPersistence
 //   bit 2         application/problem+json
-//   bits 3, 4     AnswerStyle
-//   bits 5 to 14  which item of a batch
-//   bits 15 on    the number of the request
+//   bit 3         to HEAD
+//   bits 4, 5     forward-auth, and whether it denies by 403
+//   bits 6, 7     AnswerStyle
+//   bits 8 to 17  which item of a batch
+//   bits 18 on    the number of the request
 //
 // and in a record what does not fit.
 #pragma once
@@ -24,21 +26,26 @@
 namespace weir {
 
 struct LateTag {
-  ReplyForm form{};  // But for without_body: only what is sent by POST is asked.
+  ReplyForm form{};
   AnswerStyle style = AnswerStyle::kDecision;
   std::uint64_t item = 0;
   std::uint64_t number = 0;
 
   std::uint64_t bits() const noexcept {
     return static_cast<std::uint64_t>(form.persistence) | (form.problem ? 4U : 0U) |
-           (static_cast<std::uint64_t>(style) << 3U) | (item << 5U) | (number << 15U);
+           (form.without_body ? 8U : 0U) | (form.is_auth ? 16U : 0U) |
+           (form.denies_by_403 ? 32U : 0U) | (static_cast<std::uint64_t>(style) << 6U) |
+           (item << 8U) | (number << 18U);
   }
   static LateTag Of(std::uint64_t bits) noexcept {
     return {.form = {.persistence = static_cast<HttpPersistence>(bits & 3U),
-                     .problem = (bits & 4U) != 0},
-            .style = static_cast<AnswerStyle>((bits >> 3U) & 3U),
-            .item = (bits >> 5U) & 1023U,
-            .number = bits >> 15U};
+                     .problem = (bits & 4U) != 0,
+                     .without_body = (bits & 8U) != 0,
+                     .is_auth = (bits & 16U) != 0,
+                     .denies_by_403 = (bits & 32U) != 0},
+            .style = static_cast<AnswerStyle>((bits >> 6U) & 3U),
+            .item = (bits >> 8U) & 1023U,
+            .number = bits >> 18U};
   }
 };
 
@@ -49,6 +56,8 @@ class LateReplies {
   // --- These hold the next place among the replies. ---
 
   void Wait(const PendingCheck& check);
+  // For queues only, as long as check.body.wait.
+  void Queue(const PendingCheck& check);
   // For an exchange whose desk has questions.
   void AskCheck(const PendingCheck& check);
   struct Call {

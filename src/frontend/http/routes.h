@@ -13,6 +13,7 @@ namespace weir {
 
 enum class HttpEndpoint : std::uint8_t {
   kCheck,
+  kAuth,
   kCheckBatch,
   kLimit,
   kPeek,
@@ -36,10 +37,14 @@ struct HttpRoute {
   HttpEndpoint endpoint;
   bool is_get = false;  // GET and HEAD; else POST.
   Right right = Right::kUse;
+  bool is_tree = false;  // All below it, too, by every method there is.
 };
 
-inline constexpr std::array<HttpRoute, 17> kHttpRoutes = {{
+inline constexpr std::string_view kAuthPath = "/v1/auth";
+
+inline constexpr std::array<HttpRoute, 18> kHttpRoutes = {{
     {"/v1/check", HttpEndpoint::kCheck},
+    {kAuthPath, HttpEndpoint::kAuth, false, Right::kUse, true},
     {"/v1/check/batch", HttpEndpoint::kCheckBatch},
     {"/v1/limit", HttpEndpoint::kLimit},
     {"/v1/peek", HttpEndpoint::kPeek},
@@ -62,11 +67,15 @@ inline constexpr std::array<HttpRoute, 17> kHttpRoutes = {{
 constexpr const HttpRoute* FindRoute(std::string_view path) noexcept {
   for (const HttpRoute& route : kHttpRoutes) {
     if (route.path == path) return &route;
+    const bool is_below = route.is_tree && path.size() > route.path.size() &&
+                          path.starts_with(route.path) && path[route.path.size()] == '/';
+    if (is_below) return &route;
   }
   return nullptr;
 }
 
 constexpr bool IsAllowed(const HttpRoute& route, std::string_view method) noexcept {
+  if (route.is_tree) return method != "CONNECT";
   return route.is_get ? method == "GET" || method == "HEAD" : method == "POST";
 }
 

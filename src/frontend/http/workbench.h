@@ -50,6 +50,8 @@ class HttpWorkbench {
   }
 
   HttpHead head{};
+  IdentityStorage identity{};  // Of a forward-auth request,
+  std::string path{};          // likewise.
   std::array<BatchRequest, kMostPending> batch{};
   RequestBodyReader reader{};
   RequestBody body{};

@@ -73,8 +73,8 @@ Parsed Parse(const std::string& bytes, HttpHead& head) {
   Parsed parsed{.outcome = parser.Parse(bytes, head)};
   if (parsed.outcome == Outcome::kFault) parsed.fault = parser.fault().message;
   if (parsed.outcome != Outcome::kComplete) return parsed;
-  for (const std::string_view text :
-       {head.method, head.target, head.host, head.authorization, head.accept, head.length_text}) {
+  for (const std::string_view text : {head.method, head.target, head.host, head.authorization,
+                                      head.weir_token, head.accept, head.length_text}) {
     parsed.texts.emplace_back(text);
   }
   for (const NamedValue& field : head.headers()) {
@@ -90,19 +90,21 @@ Parsed Parse(const std::string& bytes, HttpHead& head) {
                     head.has_expect,
                     head.says_keep_alive,
                     head.says_close,
+                    head.has_cookie,
                     head.length,
                     head.size};
   return parsed;
 }
 
-TEST(HttpHeadMemo, KeepsNoToken) {
+TEST(HttpHeadMemo, KeepsNoSecret) {
   const std::string plain = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
-  const std::string secret = "GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer t\r\n\r\n";
   HttpHead head;
-  for (int i = 0; i < 2; ++i) {
-    Parse(secret, head);
-    EXPECT_FALSE(head.is_of_memo);
-    EXPECT_EQ(head.memo.text(), "");
+  for (const std::string secret : {"Authorization: Bearer t", "X-Weir-Token: t", "Cookie: s=t"}) {
+    for (int i = 0; i < 2; ++i) {
+      Parse("GET / HTTP/1.1\r\nHost: a\r\n" + secret + "\r\n\r\n", head);
+      EXPECT_FALSE(head.is_of_memo);
+      EXPECT_EQ(head.memo.text(), "") << secret;
+    }
   }
   Parse(plain, head);
   Parse(plain, head);
@@ -113,8 +115,8 @@ RC_GTEST_PROP(HttpHeadMemo, MakesNoDifferenceToWhatIsRead, ()) {
   // Few kinds of lines, so that the same head comes again, and again after others.
   const auto line = rc::gen::element<std::string>(
       "Host: a\r\n", "Content-Length: 10\r\n", "Content-Length: 27\r\n", "Content-Length: 9 \r\n",
-      "Authorization: Bearer t\r\n", "Accept: */*\r\n", "Connection: close\r\n",
-      "Transfer-Encoding: chunked\r\n", "Content-Length: 1x\r\n");
+      "Authorization: Bearer t\r\n", "X-Weir-Token: t\r\n", "Cookie: a=b\r\n", "Accept: */*\r\n",
+      "Connection: close\r\n", "Transfer-Encoding: chunked\r\n", "Content-Length: 1x\r\n");
   HttpHead shared;
   for (int i = 0; i < 30; ++i) {
     const auto lines = *rc::gen::resize(2, rc::gen::container<std::vector<std::string>>(line));

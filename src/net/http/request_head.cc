@@ -49,8 +49,10 @@ HttpHeadParser::Outcome HttpHeadParser::Parse(std::string_view bytes, HttpHead& 
   }
   head.is_of_memo = false;
   const Outcome outcome = ParseAnew(bytes, head);
-  // No token is kept: whether others send the same could be told by the time that comparing takes.
-  if (outcome == Outcome::kComplete && head.authorization.empty()) {
+  // No secret is kept: whether others send the same could be told by the time that comparing takes.
+  const bool has_secret =
+      head.has_cookie || !head.authorization.empty() || !head.weir_token.empty();
+  if (outcome == Outcome::kComplete && !has_secret) {
     head.memo.Keep(bytes.substr(0, head.size), head.length_text);
   }
   return outcome;
@@ -65,8 +67,8 @@ HttpHeadParser::Outcome HttpHeadParser::ParseAnew(std::string_view bytes, HttpHe
   head.field_count = 0;
   head.length = 0;
   head.chunked = head.expects_continue = head.has_host = head.has_length = head.has_expect =
-      head.says_keep_alive = head.says_close = false;
-  head.host = head.authorization = head.accept = head.length_text = {};
+      head.says_keep_alive = head.says_close = head.has_cookie = false;
+  head.host = head.authorization = head.weir_token = head.accept = head.length_text = {};
   const Outcome first = ParseFirstLine();
   if (first != Outcome::kComplete) return first;
   for (;;) {
@@ -134,9 +136,12 @@ bool HttpHeadParser::NoteField(std::string_view name, std::string_view value) no
       return !IsSameName(name, "host") || NoteHost(value);
     case 6:
       if (IsSameName(name, "accept") && head_->accept.empty()) head_->accept = value;
+      if (IsSameName(name, "cookie")) head_->has_cookie = true;
       return !IsSameName(name, "expect") || NoteExpect(value);
     case 10:
       return !IsSameName(name, "connection") || NoteConnection(value, true);
+    case 12:
+      return !IsSameName(name, "x-weir-token") || NoteWeirToken(value);
     case 13:
       return !IsSameName(name, "authorization") || NoteAuthorization(value);
     case 14:
@@ -161,6 +166,12 @@ bool HttpHeadParser::NoteHost(std::string_view value) noexcept {
 bool HttpHeadParser::NoteAuthorization(std::string_view value) noexcept {
   if (head_->authorization.data() != nullptr) return Refuse("Authorization is there twice");
   head_->authorization = value;
+  return true;
+}
+
+bool HttpHeadParser::NoteWeirToken(std::string_view value) noexcept {
+  if (head_->weir_token.data() != nullptr) return Refuse("X-Weir-Token is there twice");
+  head_->weir_token = value;
   return true;
 }
 

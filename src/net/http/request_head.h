@@ -41,6 +41,8 @@ struct HttpHead {
   std::size_t size = 0;            // Bytes up to and with the empty line.
   std::string_view host{};
   std::string_view authorization{};
+  std::string_view weir_token{};  // Of our own: Authorization may be the token of somebody else.
+  bool has_cookie = false;
   std::string_view accept{};  // The first, if there are several.
 
   std::size_t field_count = 0;
@@ -80,6 +82,7 @@ class HttpHeadParser {
   bool NoteExpect(std::string_view value) noexcept;
   bool NoteHost(std::string_view value) noexcept;
   bool NoteAuthorization(std::string_view value) noexcept;
+  bool NoteWeirToken(std::string_view value) noexcept;
   Outcome Finish() noexcept;
 
   Outcome Fault(std::string_view message, int status = 400) noexcept {
