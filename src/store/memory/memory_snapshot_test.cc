@@ -1,0 +1,281 @@
+// A store that goes on with another's snapshot is as good as that one.
+#include <map>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "store/memory/snapshot_under_test.h"
+
+namespace weir {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+bool Same(const Decision& a, const Decision& b) {
+  return a.allowed == b.allowed && a.reason == b.reason && a.remaining == b.remaining &&
+         a.retry_after == b.retry_after && a.reset_after == b.reset_after && a.delay == b.delay;
+}
+
+std::vector<AlgorithmCase> AllLimits() {
+  std::vector<AlgorithmCase> cases = EveryAlgorithm();
+  const Limit daily =
+      LimitOf("10/day", {.algorithm = Algorithm::kFixedWindow, .align = Align::kCalendar});
+  cases.push_back({"CalendarDay", daily});
+  for (AlgorithmCase& other : EveryAlgorithm({.overdraft = true})) {
+    cases.push_back({"Overdraft" + other.name, other.limit});
+  }
+  // Whose windows and intervals are no whole number of nanoseconds.
+  cases.push_back({"OddBucket", LimitOf("7/3s")});
+  LimitSpec strict{.algorithm = Algorithm::kSlidingWindow, .strict = true, .sub_windows = 7};
+  cases.push_back({"OddStrict", LimitOf("10/10s", strict)});
+  return cases;
+}
+
+class Snapshot : public testing::TestWithParam<AlgorithmCase> {
+ protected:
+  const Limit& limit() const { return GetParam().limit; }
+};
+
+TEST_P(Snapshot, KeepsAnExhaustedKeyExhausted) {
+  StoreUnderTest before;
+  before.Exhaust("ann", limit());
+  StoreGoingOn after(before, Duration(0));
+  ASSERT_TRUE(after.read) << after.read.error().message;
+  EXPECT_EQ(after.report.keys, 1);
+  EXPECT_TRUE(Same(after.under_test.Check("ann", limit()), before.Check("ann", limit())));
+  EXPECT_FALSE(after.under_test.Check("ann", limit()).allowed);
+  EXPECT_TRUE(after.under_test.Check("bob", limit()).allowed);
+}
+
+TEST_P(Snapshot, CountsTheTimeThatHasPassed) {
+  for (const Duration elapsed : {Duration(milliseconds(900)), Duration(seconds(5)),
+                                 Duration(seconds(12)), Duration(hours(25))}) {
+    StoreUnderTest before;
+    before.clock.Advance(milliseconds(2'345));
+    before.Exhaust("ann", limit());
+    StoreGoingOn after(before, elapsed);
+    before.clock.Advance(elapsed);
+    for (int i = 0; i < 30; ++i) {
+      EXPECT_TRUE(Same(after.under_test.Check("ann", limit()), before.Check("ann", limit())));
+      after.under_test.clock.Advance(milliseconds(700));
+      before.clock.Advance(milliseconds(700));
+    }
+  }
+}
+
+TEST_P(Snapshot, LeavesOutWhatIsFresh) {
+  StoreUnderTest before;
+  before.Exhaust("ann", limit());
+  before.clock.Advance(hours(24 * 800));
+  EXPECT_EQ(StoreGoingOn(before, Duration(0)).report.keys, 0);
+
+  StoreUnderTest other;
+  other.Exhaust("ann", limit());
+  EXPECT_EQ(StoreGoingOn(other, hours(24 * 800)).report.keys, 0);
+}
+
+TEST_P(Snapshot, SettlesWhatWasReservedBefore) {
+  for (const std::int64_t cost : {0, 1, 4}) {
+    StoreUnderTest before;
+    const Charge charge = before.ChargeFor("ann", limit(), 3);
+    const Decision reserved = before.Ask({charge}, Action::kReserve);
+    ASSERT_TRUE(reserved.allowed);
+    StoreGoingOn after(before, seconds(1));
+    EXPECT_EQ(after.report.reservations, 1);
+    before.clock.Advance(seconds(1));
+    const auto expected = before.Commit(reserved.reservation, cost, {&charge, 1});
+    const auto committed = after.under_test.Commit(reserved.reservation, cost, {&charge, 1});
+    ASSERT_TRUE(committed && expected);
+    EXPECT_TRUE(Same(*committed, *expected));
+    EXPECT_FALSE(after.under_test.Commit(reserved.reservation, cost, {&charge, 1}));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Algorithms, Snapshot, testing::ValuesIn(AllLimits()), NameOfAlgorithm());
+
+// The same random traffic on a store that is saved and loaded again and again, and on one that
+// never is: every decision is the same.
+class Twins {
+ public:
+  void Run() {
+    const auto steps = *rc::gen::inRange(1, 60);
+    for (int i = 0; i < steps; ++i) {
+      switch (*rc::gen::inRange(0, 10)) {
+        case 0:
+          GoOn();
+          break;
+        case 1:
+          Reserve();
+          break;
+        case 2:
+          Settle();
+          break;
+        default:
+          Do();
+          break;
+      }
+      Advance(SomeTime());
+    }
+  }
+
+ private:
+  static Duration SomeTime() {
+    const Duration most = *rc::gen::element<Duration>(Duration(1), milliseconds(10), seconds(2),
+                                                      seconds(15), hours(30));
+    return Duration(*rc::gen::inRange<std::int64_t>(0, most.count() + 1));
+  }
+  StoreUnderTest& other() { return going_on_ ? going_on_->under_test : copy_; }
+
+  void Advance(Duration step) {
+    one_.clock.Advance(step);
+    other().clock.Advance(step);
+  }
+  void GoOn() {
+    const Duration elapsed = SomeTime();
+    auto next = std::make_unique<StoreGoingOn>(other(), elapsed);
+    RC_ASSERT(next->read.has_value());
+    going_on_ = std::move(next);
+    one_.clock.Advance(elapsed);
+  }
+  const AlgorithmCase& SomeLimit() const {
+    return limits_[*rc::gen::inRange<std::size_t>(0, limits_.size())];
+  }
+
+  void Do() {
+    const Limit& limit = SomeLimit().limit;
+    const std::string key = *rc::gen::element<std::string>("ann", "bob");
+    const auto verb = *rc::gen::weightedElement<Verb>({{8, Verb::kCheck},
+                                                       {1, Verb::kPeek},
+                                                       {1, Verb::kRefund},
+                                                       {1, Verb::kPenalize},
+                                                       {1, Verb::kReset}});
+    const auto cost = *rc::gen::inRange<std::int64_t>(0, 12);
+    const Decision expected = one_.Do(verb, key, limit, cost);
+    RC_ASSERT(Same(other().Do(verb, key, limit, cost), expected));
+  }
+  void Reserve() {
+    const Limit& limit = SomeLimit().limit;
+    const auto cost = *rc::gen::inRange<std::int64_t>(1, 5);
+    const Decision expected = one_.Ask({one_.ChargeFor("ann", limit, cost)}, Action::kReserve);
+    const Decision told = other().Ask({other().ChargeFor("ann", limit, cost)}, Action::kReserve);
+    RC_ASSERT(Same(told, expected));
+    if (told.allowed) open_.emplace_back(expected.reservation, told.reservation, &limit);
+  }
+  void Settle() {
+    if (open_.empty()) return;
+    const auto [mine, others, limit] = open_.back();
+    open_.pop_back();
+    const auto cost = *rc::gen::inRange<std::int64_t>(0, 6);
+    const Charge in_force = one_.ChargeFor("ann", *limit);
+    const auto expected = one_.Commit(mine, cost, {&in_force, 1});
+    const auto told = other().Commit(others, cost, {&in_force, 1});
+    RC_ASSERT(told.has_value() == expected.has_value());
+    if (told) RC_ASSERT(Same(*told, *expected));
+  }
+
+  const std::vector<AlgorithmCase> limits_ = AllLimits();
+  StoreUnderTest one_;
+  StoreUnderTest copy_{{.hasher = one_.store.hasher()}};
+  std::unique_ptr<StoreGoingOn> going_on_;
+  std::vector<std::tuple<ReservationId, ReservationId, const Limit*>> open_;
+};
+
+RC_GTEST_PROP(SnapshotProperty, DecidesAsAStoreThatWasNeverSaved, ()) { Twins().Run(); }
+
+TEST(SnapshotOfMany, IsTakenUpWhole) {
+  StoreUnderTest before;
+  const Limit bucket = LimitOf("1/h");
+  const Limit window = LimitOf("1/h", {.algorithm = Algorithm::kSlidingWindow});
+  constexpr int kKeys = 60'000;
+  for (int i = 0; i < kKeys; ++i) {
+    before.Check(std::to_string(i), bucket);
+    before.Check(std::to_string(i), window);
+  }
+  StoreGoingOn after(before, seconds(1));
+  ASSERT_TRUE(after.read);
+  EXPECT_EQ(after.report.keys, 2 * kKeys);
+  EXPECT_EQ(after.report.forgotten, 0);
+  for (int i = 0; i < kKeys; ++i) {
+    ASSERT_FALSE(after.under_test.Check(std::to_string(i), bucket).allowed);
+    ASSERT_FALSE(after.under_test.Check(std::to_string(i), window).allowed);
+  }
+}
+
+TEST(SnapshotOfMany, TakenWhileATableGrowsIsWhole) {
+  const Limit limit = LimitOf("1/h");
+  // Some of these are in the midst of it.
+  for (int keys = 700; keys < 1'500; keys += 13) {
+    StoreUnderTest before;
+    for (int i = 0; i < keys; ++i) before.Check(std::to_string(i), limit);
+    StoreGoingOn after(before, seconds(0));
+    ASSERT_EQ(after.report.keys, static_cast<std::size_t>(keys));
+    for (int i = 0; i < keys; ++i) {
+      ASSERT_FALSE(after.under_test.Check(std::to_string(i), limit).allowed);
+    }
+  }
+}
+
+TEST(SnapshotOfMany, KeepsThoseThatAreDeniedWhereThereIsLessRoom) {
+  for (const Limit& limit :
+       {LimitOf("1/h"), LimitOf("1/h", {.algorithm = Algorithm::kSlidingLog})}) {
+    StoreUnderTest before;
+    constexpr int kKeys = 160'000;
+    const auto is_denied = [](int key) { return key % 40 == 0; };
+    for (int i = 0; i < kKeys; ++i) {
+      before.Check(std::to_string(i), limit);
+      if (is_denied(i)) before.Check(std::to_string(i), limit);
+    }
+    StoreGoingOn after(before, seconds(0), {.cap_bytes = kMinCapBytes});
+    ASSERT_TRUE(after.read);
+    EXPECT_GT(after.report.forgotten, 0);
+    int kept = 0;
+    for (int i = 0; i < kKeys; ++i) {
+      const bool allowed = after.under_test.Do(Verb::kPeek, std::to_string(i), limit).allowed;
+      if (is_denied(i) && !allowed) ++kept;
+    }
+    EXPECT_GT(kept, kKeys / 40 * 95 / 100);
+    EXPECT_LE(after.under_test.store.Stats().bytes, kMinCapBytes);
+  }
+}
+
+TEST(SnapshotOfReservations, FindsNoRoomForMoreThanThereMayBe) {
+  StoreUnderTest before;
+  const Limit limit = LimitOf("8 concurrent lease 1h");
+  std::vector<ReservationId> leases;
+  for (int i = 0; i < 8; ++i)
+    leases.push_back(before.Ask({before.ChargeFor("a", limit)}).reservation);
+  ASSERT_TRUE(before.Cancel(leases[2]));
+  StoreGoingOn after(before, seconds(1), {.max_reservations = 5});
+  ASSERT_TRUE(after.read);
+  EXPECT_EQ(after.report.reservations, 4);
+  EXPECT_EQ(after.under_test.Remaining("a", limit), 1);  // All count, whether they have a record.
+  EXPECT_TRUE(after.under_test.Cancel(leases[0]));
+  EXPECT_TRUE(after.under_test.Cancel(leases[4]));
+  EXPECT_FALSE(after.under_test.Cancel(leases[2]));
+  EXPECT_FALSE(after.under_test.Cancel(leases[7]));
+  EXPECT_EQ(after.under_test.Remaining("a", limit), 3);
+  // What is free is used again, under other ids.
+  const ReservationId next = after.under_test.Ask({before.ChargeFor("a", limit)}).reservation;
+  EXPECT_NE(next, ReservationId::kNone);
+  EXPECT_EQ(std::ranges::count(leases, next), 0);
+}
+
+TEST(SnapshotOfWindows, AreAlignedAsTheyWereWhateverTheWallClockDidMeanwhile) {
+  const Limit limit = LimitOf("1/10s", {.algorithm = Algorithm::kFixedWindow});
+  StoreUnderTest before;
+  before.clock.Advance(seconds(3));
+  before.clock.SetWall(before.clock.Read().wall + milliseconds(1'500));
+  ASSERT_TRUE(before.Check("ann", limit).allowed);
+  StoreGoingOn after(before, seconds(1));
+  const Decision told = after.under_test.Check("ann", limit);
+  EXPECT_EQ(told.retry_after, Duration(seconds(6)));
+  after.under_test.clock.Advance(seconds(6));
+  EXPECT_TRUE(after.under_test.Check("ann", limit).allowed);
+  EXPECT_EQ(after.under_test.Check("ann", limit).retry_after, Duration(seconds(10)));
+}
+
+}  // namespace
+}  // namespace weir
