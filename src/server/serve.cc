@@ -6,6 +6,7 @@
 #include "policy/store_address.h"
 #include "server/check_config.h"
 #include "server/embedded.h"
+#include "server/kept_state.h"
 #include "server/log.h"
 #include "server/open_files.h"
 #include "server/service.h"
@@ -67,9 +68,11 @@ int RunServe(const ServeOptions& options, const Console& console) {
   }
   for (const Problem& problem : report.problems) log.Warn(problem.ToString());
   const PolicySpec& spec = report.policy->spec();
-  Result<Engine> engine = Engine::Make(
-      *report.policy, {.on_notice = [&log](std::string_view notice) { log.Warn(notice); },
-                       .max_waiters = static_cast<std::size_t>(spec.limits.waiters)});
+  Result<Engine> engine =
+      ResumeEngine(*report.policy,
+                   {.on_notice = [&log](std::string_view notice) { log.Warn(notice); },
+                    .max_waiters = static_cast<std::size_t>(spec.limits.waiters)},
+                   log);
   if (!engine) {
     console.err << options.policy_file << ": " << engine.error().message << '\n';
     return kExitProblems;
@@ -88,6 +91,9 @@ int RunServe(const ServeOptions& options, const Console& console) {
       (*service)->Apply(changed);
       if (changed.listen != spec.listen || changed.manage != spec.manage) {
         log.Warn("listen and manage are those of the start; restart to change them");
+      }
+      if (changed.memory.snapshot != spec.memory.snapshot) {
+        log.Warn("memory: snapshot is that of the start; restart to change it");
       }
     }
     if (event.outcome != ReloadEvent::Outcome::kUnchanged) (*service)->CountReload(applied);
@@ -111,7 +117,7 @@ int RunServe(const ServeOptions& options, const Console& console) {
   log.Info("told to stop");
   (*service)->Drain(kDrainTime);
   log.Info("all connections have ended");
-  return kExitOk;
+  return KeepState(*engine, *report.policy, log) ? kExitOk : kExitProblems;
 }
 
 }  // namespace weir
