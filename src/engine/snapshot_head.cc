@@ -92,6 +92,7 @@ Result<SnapshotStart> GetStart(SnapshotReader& reader) {
   };
   std::array<char, kMagic.size()> magic{};
   reader.GetBytes(std::as_writable_bytes(std::span(magic)));
+  if (reader.failed()) return std::unexpected(reader.Finish().error());
   if (!std::ranges::equal(magic, kMagic)) return refuse("it is no snapshot");
   const auto version = reader.Get<std::uint32_t>();
   if (version != kVersion && !reader.failed()) {

@@ -206,9 +206,9 @@ class Kept(unittest.TestCase):
         for broken, words in ((whole[:-1], "it ends too early"),
                               (whole[:100], "it ends too early"),
                               (whole + b"x", "something follows its end"),
-                              (whole[:20] + bytes([whole[20] ^ 1]) + whole[21:], "its checksum is wrong"),
+                              (whole[:20] + bytes([whole[20] ^ 1]) + whole[21:], "its checksum"),
                               (whole[:8] + b"\x09" + whole[9:], "of version 9"),
-                              (b"", "it is no snapshot"), (b"x" * 5000, "it is no snapshot")):
+                              (b"", "it ends too early"), (b"x" * 5000, "it is no snapshot")):
             with self.subTest(words):
                 self.file.write_bytes(broken)
                 self.assertEqual(self.refused(words).read_bytes(), broken)
