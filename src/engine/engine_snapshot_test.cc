@@ -163,15 +163,17 @@ TEST(EngineSnapshot, RemembersRulesThatAreSwitchedOffOrGone) {
   const std::string other = "  - { name: other, key: user, limit: 5/h }\n";
   EngineUnderTest before(Rule("10/h") + other);
   before.Check({.user = "ann"}, 4);
-  before.Apply(Rule("10/h", ", mode: off") + other);
+  before.Apply(Rule("20/h") + other);
+  before.Peek({.user = "ann"});  // From now on it is counted under that.
+  before.Apply(Rule("20/h", ", mode: off") + other);
   before.Apply("rules:\n" + other);
   EngineGoingOn without(before, "rules:\n" + other);
   Bytes again;
   ASSERT_TRUE(without.loaded->engine.Save(SinkInto(again)));
   ManualClock clock(without.clock.Read().wall);
-  auto after = Engine::Load(PolicyOf(Rule("10/h")), SourceOf(again), {.clock = &clock});
+  auto after = Engine::Load(PolicyOf(Rule("20/h")), SourceOf(again), {.clock = &clock});
   ASSERT_TRUE(after);
-  EXPECT_EQ(after->engine.Peek({.user = "ann"}).decision.remaining, 6);
+  EXPECT_EQ(after->engine.Peek({.user = "ann"}).decision.remaining, 12);
 }
 
 TEST(EngineSnapshot, KeepsBansAndHowOftenTheyHappened) {
