@@ -1,5 +1,5 @@
 // A store that goes on with another's snapshot is as good as that one.
-#include <map>
+#include <functional>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -266,6 +266,125 @@ TEST(SnapshotOfReservations, FindsNoRoomForMoreThanThereMayBe) {
   const ReservationId next = after.under_test.Ask({before.ChargeFor("a", limit)}).reservation;
   EXPECT_NE(next, ReservationId::kNone);
   EXPECT_EQ(std::ranges::count(leases, next), 0);
+}
+
+// --- Bytes with a good checksum that no store has written ---
+
+// What a store says to them; `put` writes them.
+std::string WhyRefused(const std::function<void(SnapshotWriter&, LimitWriter&)>& put) {
+  StoreUnderTest under_test;
+  const Now now = under_test.clock.Read();
+  Bytes bytes;
+  const ByteSink sink = SinkInto(bytes);
+  SnapshotWriter writer(sink);
+  LimitWriter limit_writer(writer, now.steady);
+  writer.Put(ToTicks(hours(24 * 366)).count());
+  writer.Put((now.wall - hours(24 * 366)).time_since_epoch().count());
+  put(writer, limit_writer);
+  EXPECT_TRUE(writer.Finish());
+  const ByteSource source = SourceOf(bytes);
+  SnapshotReader reader(source);
+  LimitReader limits(reader, now.steady);
+  under_test.store.Load(reader, limits, now, Duration(0));
+  const Result<void> read = reader.Finish();
+  return read ? "" : read.error().message;
+}
+
+// A number that has not passed yet, as a slot's word.
+const std::uint64_t kLive = MakeWord(ToTicks(hours(24 * 366 + 1)));
+
+// The words of an entry of a table, 0 to 4, and nothing in the others.
+std::string WhyRefusedEntries(int table, const std::vector<std::vector<std::uint64_t>>& entries) {
+  return WhyRefused([&](SnapshotWriter& writer, LimitWriter&) {
+    writer.Put(std::uint32_t{0});
+    for (int i = 0; i < 5; ++i) {
+      writer.Put(std::uint64_t{i == table ? entries.size() : 0});
+      if (i != table) continue;
+      for (const auto& words : entries) {
+        for (const std::uint64_t word : words) writer.Put(word);
+      }
+    }
+  });
+}
+
+TEST(SnapshotFromNowhere, IsRefusedForKeysThatCannotBe) {
+  EXPECT_EQ(WhyRefusedEntries(0, {{1, kLive}, {2, kLive | kDeniedBit}}), "");
+  EXPECT_EQ(WhyRefusedEntries(0, {{0, kLive}}), "a key that cannot be");
+  EXPECT_EQ(WhyRefusedEntries(0, {{1, kLive | kLockedBit}}), "a key that cannot be");
+  EXPECT_EQ(WhyRefusedEntries(0, {{1, kLive}, {1, kLive}}), "a key comes twice");
+  EXPECT_EQ(WhyRefusedEntries(1, {{1, kLive, 3, 4}, {1, kLive, 3, 4}}), "a key comes twice");
+}
+
+TEST(SnapshotFromNowhere, IsRefusedForWindowsThatCannotBe) {
+  const auto too_many = static_cast<std::uint64_t>(2 * kMaxCount + 1);
+  const std::uint64_t negative = ~std::uint64_t{0};
+  EXPECT_EQ(WhyRefusedEntries(1, {{1, kLive, 3, 4}}), "");
+  EXPECT_EQ(WhyRefusedEntries(1, {{1, kLive, too_many, 4}}), "a window that cannot be");
+  EXPECT_EQ(WhyRefusedEntries(1, {{1, kLive, negative, 4}}), "a window that cannot be");
+  EXPECT_EQ(WhyRefusedEntries(1, {{1, kLive, 3, negative << 63}}), "a window that cannot be");
+  std::vector<std::uint64_t> strict(16, 1);
+  strict[1] = kLive;
+  EXPECT_EQ(WhyRefusedEntries(3, {strict}), "");
+  strict[15] = too_many;
+  EXPECT_EQ(WhyRefusedEntries(3, {strict}), "a window that cannot be");
+}
+
+TEST(SnapshotFromNowhere, IsRefusedForLogsThatCannotBe) {
+  struct Logged {
+    std::int64_t at;
+    std::int64_t cost;
+  };
+  const auto why = [](const std::vector<Logged>& events, std::uint32_t count) {
+    return WhyRefused([&](SnapshotWriter& writer, LimitWriter&) {
+      writer.Put(std::uint32_t{0});
+      writer.Put(std::uint64_t{0});
+      writer.Put(std::uint64_t{0});
+      writer.Put(std::uint64_t{1});
+      writer.Put(std::uint64_t{1});
+      writer.Put(kLive);
+      writer.Put(count);
+      for (const Logged& event : events) {
+        writer.Put(event.at);
+        writer.Put(event.cost);
+      }
+      writer.Put(std::uint64_t{0});
+      writer.Put(std::uint64_t{0});
+    });
+  };
+  const std::int64_t now = ToTicks(hours(24 * 366)).count();
+  EXPECT_EQ(why({{now, 1}, {now, 2 * kMaxLogEntries - 1}}, 2), "");
+  EXPECT_EQ(why({{now, 1}, {now, 2 * kMaxLogEntries}}, 2), "a log is out of range");
+  EXPECT_EQ(why({{now, 2 * kMaxLogEntries}, {now, 1}}, 2), "a log that cannot be");
+  EXPECT_EQ(why({{now, 0}}, 1), "a log is out of range");
+  EXPECT_EQ(why({{now, -1}}, 1), "a log is out of range");
+  EXPECT_EQ(why({{now, 1}, {now - 1, 1}}, 2), "a log that cannot be");
+  EXPECT_EQ(why({}, 2 * kMaxLogEntries + 1), "a log is out of range");
+}
+
+TEST(SnapshotFromNowhere, IsRefusedForReservationsThatCannotBe) {
+  const auto why = [](const Limit& limit, std::int64_t times, std::int64_t cost) {
+    return WhyRefused([&](SnapshotWriter& writer, LimitWriter& limits) {
+      writer.Put(std::uint32_t{1});
+      writer.Put(std::uint64_t{7});
+      writer.Put(ToTicks(hours(24 * 366 + 1)).count());
+      writer.Put(std::uint32_t{1});
+      writer.Put(std::uint64_t{1});
+      writer.Put(std::uint64_t{1});
+      limits.Put(limit);
+      writer.Put(std::uint8_t{0});
+      writer.Put(std::uint8_t{0});
+      writer.Put(times);
+      writer.Put(cost);
+      writer.Put(std::int64_t{0});
+      for (int i = 0; i < 5; ++i) writer.Put(std::uint64_t{0});
+    });
+  };
+  const Limit limit = LimitOf("10/s");
+  EXPECT_EQ(why(limit, 1, 5), "");
+  EXPECT_EQ(why(limit, 0, 5), "a reservation is out of range");
+  EXPECT_EQ(why(limit, 65, 5), "a reservation is out of range");
+  EXPECT_EQ(why(limit, 1, -1), "a reservation is out of range");
+  EXPECT_EQ(why(LimitOf("deny"), 1, 5), "a reservation under no limit");
 }
 
 TEST(SnapshotOfWindows, AreAlignedAsTheyWereWhateverTheWallClockDidMeanwhile) {
