@@ -241,7 +241,7 @@ class MemoryStore::Loader {
   // Counts, and of the calendar's windows the wall time of their end: none of it moves.
   void CheckWindow(const std::array<std::uint64_t, 2>& words) {
     const auto most = static_cast<std::uint64_t>(kMostUnits);
-    const std::int64_t end_or_count = static_cast<std::int64_t>(words[1]);
+    const auto end_or_count = static_cast<std::int64_t>(words[1]);
     if (words[0] > most || end_or_count < -kFarthestWall || end_or_count > kFarthestWall) {
       reader_.Refuse("a window that cannot be");
     }
