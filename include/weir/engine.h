@@ -5,8 +5,8 @@
 //   if (!answer.decision.allowed) Reply429(answer.decision.retry_after, answer.message);
 //
 // All rules that match a request are one group: it is charged to all of them or to none. All
-// methods may be called from any thread. If the policy's store is shared with other processes,
-// those that decide wait for it, a few milliseconds at most when it fails.
+// methods but Save may be called from any thread. If the policy's store is shared with other
+// processes, those that decide wait for it, a few milliseconds at most when it fails.
 #pragma once
 
 #include <cstddef>
@@ -25,6 +25,7 @@
 #include <weir/policy.h>
 #include <weir/request.h>
 #include <weir/result.h>
+#include <weir/snapshot.h>
 
 namespace weir {
 
@@ -162,12 +163,24 @@ struct StoreHealth {
 };
 
 struct Explanation;
+struct LoadedEngine;
 
 class Engine {
  public:
   // The error names a setting that cannot be used: an address, a secret that is not there. A shared
   // store that cannot be reached is no error: rules decide as they say for that, until it can.
   [[nodiscard]] static Result<Engine> Make(const Policy& policy, const EngineOptions& options = {});
+
+  // The same with what Save wrote, in this process or another: keys have used what they had, less
+  // what time has brought back since, and leases and reservations can be settled. Limits that are
+  // others now take over as they would by Apply. Time is by the wall clock: if that was set back
+  // meanwhile, no time has passed. An error if the bytes are not what Save wrote.
+  [[nodiscard]] static Result<LoadedEngine> Load(const Policy& policy, const ByteSource& source,
+                                                 const EngineOptions& options = {});
+  // Writes the state of all keys that are not fresh, if it is in this process's memory. The one
+  // method that must have the engine to itself: call it when nothing else uses it any more. The
+  // bytes tell nobody's name, but the secret that keys are hashed with: keep them from others.
+  Result<SnapshotReport> Save(const ByteSink& sink);
 
   Engine(Engine&&) noexcept;
   Engine& operator=(Engine&&) noexcept;
@@ -265,6 +278,11 @@ class Engine {
   explicit Engine(std::unique_ptr<State> state) noexcept;
 
   std::unique_ptr<State> state_;
+};
+
+struct LoadedEngine {
+  Engine engine;
+  SnapshotReport report{};
 };
 
 // One rule as seen from a request.

@@ -175,10 +175,26 @@ class Limit {
   // of either is left after `until`.
   const Limit* predecessor() const noexcept { return predecessor_.get(); }
   SteadyTime predecessor_until() const noexcept { return predecessor_until_; }
+  // How many limits were in force before it, and what makes its salt another than theirs.
+  std::uint64_t generation() const noexcept { return generation_; }
+
+  // What a limit has been through, for those who keep state longer than a process lives.
+  struct Past {
+    std::uint64_t generation = 0;
+    std::int64_t furthest = 0;  // Buckets.
+    std::shared_ptr<const Limit> predecessor{};
+    SteadyTime predecessor_until{};
+  };
+  // This limit with a past. An error if there can be no such.
+  [[nodiscard]] Result<Limit> WithPast(const Past& past) const;
 
  private:
   Limit() = default;
 
+  bool is_bucket() const noexcept {
+    return kind() == LimitKind::kCounted &&
+           (algorithm() == Algorithm::kTokenBucket || algorithm() == Algorithm::kLeakyBucket);
+  }
   void WorkOutBucket();
   void SetEmissionInterval(std::int64_t interval) noexcept;
   // The deepest debt, and what waiting may have booked beyond it.

@@ -3,6 +3,7 @@
 
 #include <sys/random.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstdlib>
@@ -98,6 +99,10 @@ KeyHasher::KeyHasher(HashKind kind, std::uint64_t seed) : kind_(kind) {
     const std::uint64_t word = NextWord(seed);
     std::memcpy(secret_ + at, &word, sizeof(word));
   }
+}
+
+KeyHasher::KeyHasher(HashKind kind, Secret secret) : kind_(kind) {
+  std::ranges::copy(secret, secret_);
 }
 
 std::uint64_t KeyHasher::operator()(std::string_view key) const noexcept {

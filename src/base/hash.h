@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace weir {
@@ -20,12 +21,18 @@ class KeyHasher {
   explicit KeyHasher(HashKind kind);
   // For tests and for comparing runs: the same seed gives the same fingerprints.
   KeyHasher(HashKind kind, std::uint64_t seed);
+  // With a secret that another had, to know the keys that it knew.
+  static constexpr std::size_t kSecretBytes = 192;
+  using Secret = std::span<const unsigned char, kSecretBytes>;
+  KeyHasher(HashKind kind, Secret secret);
 
   std::uint64_t operator()(std::string_view key) const noexcept;
 
- private:
-  static constexpr std::size_t kSecretBytes = 192;
+  HashKind kind() const noexcept { return kind_; }
+  // Not for the eyes of clients: who knows it can pick keys that collide.
+  Secret secret() const noexcept { return Secret(secret_); }
 
+ private:
   HashKind kind_;
   alignas(64) unsigned char secret_[kSecretBytes];
 };

@@ -37,6 +37,16 @@ TEST(KeyHasher, ComputesSipHash13) {
   for (const Vector& vector : vectors) EXPECT_EQ(hasher(vector.key), vector.hash) << vector.key;
 }
 
+TEST(KeyHasher, KnowsTheKeysOfAnotherWithTheSameSecret) {
+  for (const HashKind kind : {HashKind::kXxh3, HashKind::kSipHash}) {
+    const KeyHasher one(kind);
+    const KeyHasher same(one.kind(), one.secret());
+    const KeyHasher other(kind);
+    EXPECT_EQ(same("user:42"), one("user:42"));
+    EXPECT_NE(other("user:42"), one("user:42"));
+  }
+}
+
 // Computed by a program in C linked with libxxhash.
 TEST(KeyHasher, ComputesXxh3UnderItsSecret) {
   const Vector vectors[] = {

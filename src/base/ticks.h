@@ -49,6 +49,11 @@ class Timeline {
     return ToTicks(std::clamp(steady, steady_origin_, steady_latest_) - steady_origin_);
   }
 
+  WallTime wall_origin() const noexcept { return wall_origin_; }
+  // Where windows begin is fixed by the wall time at tick 0: for one that goes on with windows of
+  // another.
+  void AlignTo(WallTime origin) noexcept { wall_origin_ = origin; }
+
  private:
   static constexpr Duration kBeforeStart = std::chrono::hours(24 * 366);
   // Leaves room above for the furthest state: twice the longest burst and the longest wait.

@@ -26,27 +26,36 @@ std::size_t MostAttempts(const RedisSpec& redis) {
 }
 
 std::optional<MemoryStore> MakeMemory(const Policy& policy, const EngineOptions& options,
-                                      const Clock& clock, bool wanted) {
-  if (!wanted) return std::nullopt;
-  const MemoryStoreOptions its{.cap_bytes = static_cast<std::size_t>(policy.spec().memory.cap),
-                               .max_reservations = options.max_reservations};
+                                      const Clock& clock, const SnapshotHead* past) {
+  MemoryStoreOptions its{.cap_bytes = static_cast<std::size_t>(policy.spec().memory.cap),
+                         .max_reservations = options.max_reservations};
+  if (past != nullptr) its.hasher = past->hasher;
   return std::optional<MemoryStore>(std::in_place, its, clock.Read());
+}
+
+LastLimits LastOf(const SnapshotHead* past, TextKeeper& texts) {
+  LastLimits last;
+  if (past == nullptr) return last;
+  for (const auto& [rule, limit] : past->last_limits) last.emplace(texts.Keep(rule), limit);
+  return last;
 }
 
 }  // namespace
 
 Engine::State::State(const Policy& policy, const EngineOptions& options,
-                     std::unique_ptr<SharedPlace> shared_place, EngineParts::Threads threads)
+                     std::unique_ptr<SharedPlace> shared_place, EngineParts::Threads threads,
+                     const SnapshotHead* past)
     : clock(options.clock != nullptr ? *options.clock : SystemClock::Shared()),
       place(std::move(shared_place)),
-      memory(MakeMemory(policy, options, clock, place == nullptr)),
+      memory(place == nullptr ? MakeMemory(policy, options, clock, past) : std::nullopt),
       hasher(memory ? memory->hasher() : place->hasher()),
       // No rule's name holds a colon.
       limits_scope(Mix(hasher("limits:"))),
       first_spec(policy.spec()),
       notices(options.on_notice),
       top_denied(clock.Read().steady),
-      versions(NextVersion(policy, nullptr).version),
+      last_limits(LastOf(past, texts)),
+      versions(NextVersion(policy, nullptr, past != nullptr ? &past->rules : nullptr).version),
       waiting(clock, options.max_waiters,
               memory ? Waiting::Attempts::kAtOnce : Waiting::Attempts::kTakeAWhile,
               MostAttempts(first_spec.redis)) {
@@ -60,7 +69,8 @@ Engine::State::State(const Policy& policy, const EngineOptions& options,
   });
 }
 
-Engine::State::Next Engine::State::NextVersion(const Policy& policy, const PolicyVersion* before) {
+Engine::State::Next Engine::State::NextVersion(const Policy& policy, const PolicyVersion* before,
+                                               const LimitsBefore* limits_before) {
   Next next;
   next.version = MakeVersion(policy, before,
                              {.hasher = hasher,
@@ -68,8 +78,10 @@ Engine::State::Next Engine::State::NextVersion(const Policy& policy, const Polic
                               .counters = counters,
                               .last_limits = last_limits,
                               .now = clock.Read(),
-                              .shared = is_shared()},
+                              .shared = is_shared(),
+                              .limits_before = limits_before},
                              next.change);
+  if (limits_before != nullptr) TellStartedAnew(next.change);
   limits_failure_mode = policy.spec().on_store_failure;
   IdentityOptions options;
   options.warn = [this](std::string_view text) {
@@ -85,12 +97,19 @@ Engine::Engine(Engine&&) noexcept = default;
 Engine& Engine::operator=(Engine&&) noexcept = default;
 Engine::~Engine() = default;
 
+Result<void> Engine::State::CheckOptions(const EngineOptions& options) {
+  if (options.max_reservations <= Reservations::kMostRecords) return {};
+  return std::unexpected(
+      Error{ErrorCode::kInvalidArgument,
+            "max_reservations: write at most " + std::to_string(Reservations::kMostRecords)});
+}
+
 Result<Engine> Engine::Make(const Policy& policy, const EngineOptions& options) {
   const auto invalid = [](std::string message) {
     return std::unexpected(Error{ErrorCode::kInvalidArgument, std::move(message)});
   };
-  if (options.max_reservations > Reservations::kMostRecords) {
-    return invalid("max_reservations: write at most " + std::to_string(Reservations::kMostRecords));
+  if (Result<void> right = State::CheckOptions(options); !right) {
+    return std::unexpected(right.error());
   }
   if (!HasSharedStore(policy.spec())) return Engine(std::make_unique<State>(policy, options));
   Result<std::unique_ptr<SharedPlace>> place = MakeRedisPlace(policy, options);
@@ -362,11 +381,15 @@ PolicyChange Engine::Apply(const Policy& policy) {
   auto [version, change] = state_->NextVersion(policy, &state_->versions.Current());
   state_->versions.Replace(std::move(version));
   state_->waiting.NudgeAll();
-  for (const std::string& rule : change.started_anew) {
-    state_->notices.Tell("the rule " + Quoted(rule) +
-                         " counts in another way now, so all of its keys start anew");
-  }
+  state_->TellStartedAnew(change);
   return change;
+}
+
+void Engine::State::TellStartedAnew(const PolicyChange& what) {
+  for (const std::string& rule : what.started_anew) {
+    notices.Tell("the rule " + Quoted(rule) +
+                 " counts in another way now, so all of its keys start anew");
+  }
 }
 
 Policy Engine::policy() const { return state_->versions.Read()->policy; }

@@ -18,6 +18,7 @@
 #include "engine/rule_counters.h"
 #include "engine/shared_limits.h"
 #include "engine/shared_place.h"
+#include "engine/snapshot_head.h"
 #include "engine/text_keeper.h"
 #include "engine/top_denied.h"
 #include "engine/versions.h"
@@ -27,10 +28,13 @@
 namespace weir {
 
 struct Engine::State {
-  // No place: in this process's memory.
+  // No place: in this process's memory, where it may go on from another process's.
   State(const Policy& policy, const EngineOptions& options,
         std::unique_ptr<SharedPlace> shared_place = nullptr,
-        EngineParts::Threads threads = EngineParts::Threads::kOwn);
+        EngineParts::Threads threads = EngineParts::Threads::kOwn,
+        const SnapshotHead* past = nullptr);
+
+  static Result<void> CheckOptions(const EngineOptions& options);
 
   // --- The store, wherever it is. Those here wait for it. ---
 
@@ -183,7 +187,9 @@ struct Engine::State {
     std::unique_ptr<PolicyVersion> version{};
     PolicyChange change{};
   };
-  Next NextVersion(const Policy& policy, const PolicyVersion* before);
+  Next NextVersion(const Policy& policy, const PolicyVersion* before,
+                   const LimitsBefore* limits_before = nullptr);
+  void TellStartedAnew(const PolicyChange& what);
 
   static std::int64_t NearestCost(std::int64_t cost) noexcept {
     return std::clamp<std::int64_t>(cost, 0, kMaxCount);

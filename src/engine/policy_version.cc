@@ -23,6 +23,7 @@ class VersionMaker {
         last_limits_(context.last_limits),
         now_(context.now),
         shared_(context.shared),
+        limits_before_(context.limits_before),
         change_(change) {
     if (before == nullptr) return;
     const auto& rules = before->compiled().rules;
@@ -104,26 +105,39 @@ class VersionMaker {
   LimitChange TakeOver(const CompiledPolicy& policy, const CompiledRule& rule, RuleInForce& next) {
     const auto last = last_limits_.find(rule.name);
     const auto found = numbers_.find(rule.name);
-    if (found == numbers_.end()) {
+    const std::optional<RuleLimits> before = LimitsSoFar(rule.name);
+    if (!before) {
       if (before_ != nullptr) change_.rules_added.push_back(rule.name);
       if (last != last_limits_.end()) next.limits = Resume(rule.limits, last->second, now_).limits;
       return LimitChange::kNone;
     }
-    const std::size_t number = found->second;
-    numbers_.erase(found);
-    const RuleOf before{before_->compiled(), before_->compiled().rules[number]};
-    const std::vector<Limit>& limits_before = before_->rules[number].limits;
-    const bool counted = limits_before.front().kind() == LimitKind::kCounted;
+    const bool counted = before->limits.front().kind() == LimitKind::kCounted;
     const bool resumes = !counted && last != last_limits_.end() && rule.tiers.empty();
-    const bool changes = rule.limits.front().spec() != limits_before.front().spec();
-    Succession succession = resumes && changes
-                                ? Resume(rule.limits, last->second, now_)
-                                : Succeed({policy, rule}, before, limits_before, now_);
+    const bool changes = rule.limits.front().spec() != before->limits.front().spec();
+    Succession succession = resumes && changes ? Resume(rule.limits, last->second, now_)
+                                               : Succeed({policy, rule}, *before, now_);
     next.limits = std::move(succession.limits);
-    if (succession.change == LimitChange::kNone && SpecsDiffer(policy, rule, before)) {
+    if (found == numbers_.end()) return succession.change;
+    const CompiledRule& rule_before = before_->compiled().rules[found->second];
+    numbers_.erase(found);
+    if (succession.change == LimitChange::kNone &&
+        SpecsDiffer(policy, rule, {before_->compiled(), rule_before})) {
       change_.rules_changed.push_back(rule.name);
     }
     return succession.change;
+  }
+
+  // What the rule counted by until now; nothing if it is new.
+  std::optional<RuleLimits> LimitsSoFar(const std::string& rule) const {
+    if (const auto found = numbers_.find(rule); found != numbers_.end()) {
+      const std::size_t number = found->second;
+      return LimitsOf({before_->compiled(), before_->compiled().rules[number]},
+                      before_->rules[number].limits);
+    }
+    if (limits_before_ == nullptr) return std::nullopt;
+    const auto found = limits_before_->find(rule);
+    if (found == limits_before_->end()) return std::nullopt;
+    return found->second;
   }
 
   static bool SpecsDiffer(const CompiledPolicy& policy, const CompiledRule& rule,
@@ -151,6 +165,7 @@ class VersionMaker {
   LastLimits& last_limits_;
   Now now_;
   bool shared_;
+  const LimitsBefore* limits_before_;
   PolicyChange& change_;
   std::unordered_map<std::string_view, std::size_t> numbers_;  // Of rules before, not yet met.
 };

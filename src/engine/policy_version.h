@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -13,6 +16,7 @@
 #include <weir/policy.h>
 
 #include "base/hash.h"
+#include "engine/succession.h"
 #include "policy/compiled_policy.h"
 #include "store/store.h"
 
@@ -56,6 +60,9 @@ class RuleCounters;
 // off or refuses everybody for a while goes on where it was.
 using LastLimits = std::unordered_map<std::string_view, Limit>;
 
+// By the name of a rule, what it counted by in a process before this one.
+using LimitsBefore = std::map<std::string, RuleLimits, std::less<>>;
+
 // The version after `before`, which is null for the first, and what changed.
 struct VersionContext {
   const KeyHasher& hasher;
@@ -63,7 +70,8 @@ struct VersionContext {
   RuleCounters& counters;
   LastLimits& last_limits;
   Now now;
-  bool shared = false;  // Limits are to be as a shared store counts them.
+  bool shared = false;                          // Limits are to be as a shared store counts them.
+  const LimitsBefore* limits_before = nullptr;  // For the first version.
 };
 std::unique_ptr<PolicyVersion> MakeVersion(const Policy& policy, const PolicyVersion* before,
                                            const VersionContext& context, PolicyChange& change);

@@ -26,34 +26,22 @@ const std::string* TierWith(std::size_t number, const RuleOf& of) {
   return &of.policy.tiers[static_cast<std::size_t>(found - of.rule.tiers.begin())];
 }
 
-// The number of the limit of a tier, if there is such a tier.
-std::optional<std::size_t> LimitOfTier(const std::string& tier, const RuleOf& of) {
-  const auto found = std::ranges::lower_bound(of.policy.tiers, tier);
-  if (of.rule.tiers.empty() || found == of.policy.tiers.end() || *found != tier) {
-    return std::nullopt;
-  }
-  return of.rule.tiers[static_cast<std::size_t>(found - of.policy.tiers.begin())];
-}
-
 class Predecessors {
  public:
-  Predecessors(const RuleOf& now, const RuleOf& before, const std::vector<Limit>& limits_before)
-      : now_(now),
-        before_(before),
-        limits_before_(limits_before),
-        with_past_(OneWithPast(limits_before)) {
-    for (const Limit& limit : limits_before) by_shape_.emplace(ShapeOf(limit), &limit);
+  Predecessors(const RuleOf& now, const RuleLimits& before)
+      : now_(now), before_(before), with_past_(OneWithPast(before.limits)) {
+    for (const Limit& limit : before.limits) by_shape_.emplace(ShapeOf(limit), &limit);
     ReadOverrides();
   }
 
   Limit Of(std::size_t number) const {
     const Limit& limit = now_.rule.limits[number];
     if (const std::string* tier = TierWith(number, now_)) {
-      if (before_.rule.tiers.empty()) return limits_before_.front();
-      if (const auto found = LimitOfTier(*tier, before_)) return limits_before_[*found];
-      return Unknown(limit);
+      if (before_.tiers.empty()) return before_.limits.front();
+      const auto found = before_.tiers.find(*tier);
+      return found != before_.tiers.end() ? before_.limits[found->second] : Unknown(limit);
     }
-    if (number == 0) return limits_before_.front();
+    if (number == 0) return before_.limits.front();
     const auto of_its_keys = of_overrides_.find(ShapeOf(limit));
     if (of_its_keys != of_overrides_.end() && of_its_keys->second != nullptr) {
       return *of_its_keys->second;
@@ -63,8 +51,6 @@ class Predecessors {
   }
 
  private:
-  using Rows = std::map<std::vector<std::pair<std::string, std::string>>, const Limit*>;
-
   // All have the same past, as far as they have one: those that count nothing do not.
   static const Limit& OneWithPast(const std::vector<Limit>& limits) {
     const auto has_past = [](const Limit& of) { return of.predecessor() != nullptr; };
@@ -79,35 +65,21 @@ class Predecessors {
   // Which limit the keys of every override had as an override before; null if not all of them had
   // the same. Those in files are too many to be remembered one by one.
   void ReadOverrides() {
-    const Rows rows_before = RowsBefore();
     const RuleSpec& spec = now_.policy.spec.rules[now_.rule.spec];
     const LimitSpec defaults = LimitDefaults(spec, now_.policy.spec);
     for (const OverrideSpec& row : spec.overrides) {
       const Result<Limit> limit = Limit::Parse(row.limit, defaults);
       if (!limit) continue;
-      const auto found = rows_before.find(row.key);
-      const Limit* its = found != rows_before.end() ? found->second : nullptr;
+      const auto found = before_.overrides.find(row.key);
+      const bool known_before = found != before_.overrides.end();
+      const Limit* its = known_before ? &before_.limits[found->second] : nullptr;
       const auto [known, is_new] = of_overrides_.emplace(ShapeOf(*limit), its);
       if (!is_new && known->second != its) known->second = nullptr;
     }
   }
 
-  Rows RowsBefore() const {
-    Rows rows;
-    const RuleSpec& spec = before_.policy.spec.rules[before_.rule.spec];
-    const LimitSpec defaults = LimitDefaults(spec, before_.policy.spec);
-    for (const OverrideSpec& row : spec.overrides) {
-      const Result<Limit> limit = Limit::Parse(row.limit, defaults);
-      if (!limit) continue;
-      const auto found = by_shape_.find(ShapeOf(*limit));
-      rows.emplace(row.key, found == by_shape_.end() ? nullptr : found->second);
-    }
-    return rows;
-  }
-
   const RuleOf& now_;
-  const RuleOf& before_;
-  const std::vector<Limit>& limits_before_;
+  const RuleLimits& before_;
   const Limit& with_past_;
   std::map<Shape, const Limit*> by_shape_;
   std::map<Shape, const Limit*> of_overrides_;
@@ -121,14 +93,31 @@ bool GoesOn(const Limit& limit, const Limit& before) {
 
 }  // namespace
 
-Succession Succeed(const RuleOf& now, const RuleOf& before, const std::vector<Limit>& limits_before,
-                   Now when) {
+RuleLimits LimitsOf(const RuleOf& rule, const std::vector<Limit>& in_force) {
+  RuleLimits of{.limits = in_force};
+  for (std::size_t i = 0; i < rule.rule.tiers.size(); ++i) {
+    of.tiers.emplace(rule.policy.tiers[i], rule.rule.tiers[i]);
+  }
+  std::map<Shape, std::uint32_t> by_shape;
+  for (std::uint32_t i = 0; i < in_force.size(); ++i) by_shape.emplace(ShapeOf(in_force[i]), i);
+  const RuleSpec& spec = rule.policy.spec.rules[rule.rule.spec];
+  const LimitSpec defaults = LimitDefaults(spec, rule.policy.spec);
+  for (const OverrideSpec& row : spec.overrides) {
+    const Result<Limit> limit = Limit::Parse(row.limit, defaults);
+    if (!limit) continue;
+    const auto found = by_shape.find(ShapeOf(*limit));
+    if (found != by_shape.end()) of.overrides.emplace(row.key, found->second);
+  }
+  return of;
+}
+
+Succession Succeed(const RuleOf& now, const RuleLimits& before, Now when) {
   const auto same = [](const Limit& a, const Limit& b) { return a.spec() == b.spec(); };
-  if (std::ranges::equal(now.rule.limits, before.rule.limits, same)) {
-    return {.change = LimitChange::kNone, .limits = limits_before};
+  if (std::ranges::equal(now.rule.limits, before.limits, same)) {
+    return {.change = LimitChange::kNone, .limits = before.limits};
   }
   Succession succession{.change = LimitChange::kGoesOn};
-  const Predecessors predecessors(now, before, limits_before);
+  const Predecessors predecessors(now, before);
   for (std::size_t i = 0; i < now.rule.limits.size(); ++i) {
     const Limit predecessor = predecessors.Of(i);
     succession.limits.push_back(now.rule.limits[i].ReplacingAmongOthers(predecessor, when));

@@ -5,6 +5,10 @@
 // all become successors, each of the one whose keys it most likely has now.
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <weir/limit.h>
@@ -25,9 +29,19 @@ struct Succession {
   std::vector<Limit> limits{};  // In the order of the compiled rule's.
 };
 
-// `limits_before` are those in force so far, in the order of the compiled rule's.
-Succession Succeed(const RuleOf& now, const RuleOf& before, const std::vector<Limit>& limits_before,
-                   Now when);
+// What a rule counts by, and whose each limit is.
+struct RuleLimits {
+  using Key = std::vector<std::pair<std::string, std::string>>;
+
+  std::vector<Limit> limits{};                   // In the order of the compiled rule's.
+  std::map<std::string, std::uint32_t> tiers{};  // Which of them; none if all tiers have the same.
+  // Of those keys that the policy itself names. Those in files are too many.
+  std::map<Key, std::uint32_t> overrides{};
+};
+// `in_force` are its limits as they count, in the order of the compiled rule's.
+RuleLimits LimitsOf(const RuleOf& rule, const std::vector<Limit>& in_force);
+
+Succession Succeed(const RuleOf& now, const RuleLimits& before, Now when);
 
 // The same for a rule that did not count for a while, and counted by `last` before that.
 Succession Resume(const std::vector<Limit>& limits, const Limit& last, Now when);

@@ -16,6 +16,9 @@ namespace {
 // key after a change slow.
 constexpr int kMostPredecessors = 8;
 
+// As far ahead as any bucket may be.
+constexpr std::int64_t kFurthest = ToTicks(2 * kMaxBurstTime + kMaxWait).count();
+
 constexpr std::int64_t DivideRoundingUp(std::int64_t dividend, std::int64_t divisor) noexcept {
   return dividend / divisor + (dividend % divisor == 0 ? 0 : 1);
 }
@@ -169,24 +172,20 @@ void Limit::SetFurthest(std::int64_t furthest) noexcept { furthest_ = furthest; 
 
 // Only of buckets: other limits that differ in more than their count keep their state apart.
 void Limit::ShareKeys(std::span<Limit> limits) noexcept {
-  const auto is_bucket = [](const Limit& limit) {
-    return limit.kind() == LimitKind::kCounted && IsBucket(limit.algorithm());
-  };
   std::int64_t furthest = 0;
   for (const Limit& limit : limits) {
-    if (is_bucket(limit)) furthest = std::max(furthest, limit.FurthestByItself());
+    if (limit.is_bucket()) furthest = std::max(furthest, limit.FurthestByItself());
   }
   const std::uint32_t family = FamilyOf(limits);
   for (Limit& limit : limits) {
-    if (is_bucket(limit)) limit.SetFurthest(furthest);
+    if (limit.is_bucket()) limit.SetFurthest(furthest);
     limit.family_ = family;
   }
 }
 
 Limit Limit::SharingKeysWithAny() const {
   Limit copy = *this;
-  const bool is_bucket = kind() == LimitKind::kCounted && IsBucket(algorithm());
-  if (is_bucket) copy.SetFurthest(ToTicks(2 * kMaxBurstTime + kMaxWait).count());
+  if (is_bucket()) copy.SetFurthest(kFurthest);
   return copy;
 }
 
@@ -250,6 +249,33 @@ Limit Limit::InPlaceOf(const Limit& other) const {
   if (other.predecessor_ != nullptr) {
     copy.predecessor_ = std::make_shared<const Limit>(InPlaceOf(*other.predecessor_));
   }
+  return copy;
+}
+
+Result<Limit> Limit::WithPast(const Past& past) const {
+  const auto refuse = [](const char* message) {
+    return std::unexpected(Error{ErrorCode::kInvalidArgument, message});
+  };
+  Limit copy = *this;
+  copy.generation_ = past.generation;
+  copy.state_salt_ = SaltOf(spec_, past.generation);
+  if (is_bucket()) {
+    if (past.furthest < FurthestByItself() || past.furthest > kFurthest) {
+      return refuse("a bucket cannot be that far ahead");
+    }
+    copy.SetFurthest(past.furthest);
+  }
+  if (past.predecessor == nullptr) return copy;
+  const bool goes_on = kind() == LimitKind::kCounted && algorithm() != Algorithm::kConcurrency &&
+                       SaltOf(spec_, 0) == SaltOf(past.predecessor->spec_, 0);
+  if (!goes_on) return refuse("a limit cannot go on with what another kind of limit counted");
+  int line = 0;
+  for (const Limit* limit = past.predecessor.get(); limit != nullptr;
+       limit = limit->predecessor()) {
+    if (++line > kMostPredecessors) return refuse("a limit has too many predecessors");
+  }
+  copy.predecessor_ = past.predecessor;
+  copy.predecessor_until_ = past.predecessor_until;
   return copy;
 }
 

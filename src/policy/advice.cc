@@ -340,6 +340,11 @@ void AdviseOnIdentity(const PolicySpec& spec, ProblemList& problems) {
 
 void Advise(const CompiledPolicy& policy, ProblemList& problems) {
   const Where top;
+  if (!policy.spec.memory.snapshot.empty() && HasSharedStore(policy.spec)) {
+    problems.Add(ProblemCode::kIdleSetting, Where(Where(top, "memory"), "snapshot"),
+                 "the store keeps the state, and there is none here to be saved; remove it, or "
+                 "write store: memory");
+  }
   if (policy.rules.empty()) {
     problems.Add(ProblemCode::kNoRules, Where(top, "rules"),
                  policy.spec.rules.empty()

@@ -175,6 +175,10 @@ const Advised kAdvised[] = {
      RULES "- { name: x, key: ip, limit: 5/week, algorithm: fixed_window, week_start: sunday }",
      RULES "- { name: x, key: ip, limit: 5/week, algorithm: fixed_window, align: calendar, "
            "week_start: sunday }"},
+    {"W113", 2, "the store keeps the state",
+     "store: redis://127.0.0.1:6379\nmemory: { snapshot: state }\n" RULES
+     "- { name: x, key: ip, limit: 5/s }",
+     "store: memory\nmemory: { snapshot: state }\n" RULES "- { name: x, key: ip, limit: 5/s }"},
 };
 
 class Advice : public testing::TestWithParam<Advised> {};

@@ -70,14 +70,17 @@ Result<void> ReplaceFile(const std::string& path, std::string_view text) {
   if (!temporary.made()) return Failure(path, "no file can be made beside it");
   if (!temporary.Write(text, status)) return Failure(path, "cannot be written");
   if (!temporary.RenameTo(target)) return Failure(path, "cannot be replaced");
-  // The renaming itself: a folder that cannot be opened is no reason to complain, all is in place.
-  const std::string folder = std::filesystem::path(target).parent_path().string();
-  if (const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-      descriptor >= 0) {
-    fsync(descriptor);
-    close(descriptor);
-  }
+  SyncFolderOf(target);
   return {};
+}
+
+void SyncFolderOf(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  const std::string folder = parent.empty() ? "." : parent;
+  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  fsync(descriptor);
+  close(descriptor);
 }
 
 }  // namespace weir

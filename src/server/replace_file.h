@@ -12,4 +12,8 @@ namespace weir {
 // replaced; mode bits stay. A file that may not be written is left alone.
 Result<void> ReplaceFile(const std::string& path, std::string_view text);
 
+// What was renamed in a file's folder stays so even if the machine fails. A folder that cannot be
+// opened is left alone.
+void SyncFolderOf(const std::string& path);
+
 }  // namespace weir

@@ -8,6 +8,7 @@
 #include "policy/store_address.h"
 #include "server/check_config.h"
 #include "server/embedded.h"
+#include "server/kept_state.h"
 #include "server/listener_watch.h"
 #include "server/log.h"
 #include "server/open_files.h"
@@ -76,9 +77,11 @@ int RunServe(const ServeOptions& options, const Console& console) {
   }
   for (const Problem& problem : report.problems) log.Warn(problem.ToString());
   const PolicySpec& spec = report.policy->spec();
-  Result<Engine> engine = Engine::Make(
-      *report.policy, {.on_notice = [&log](std::string_view notice) { log.Warn(notice); },
-                       .max_waiters = static_cast<std::size_t>(spec.limits.waiters)});
+  Result<Engine> engine =
+      ResumeEngine(*report.policy,
+                   {.on_notice = [&log](std::string_view notice) { log.Warn(notice); },
+                    .max_waiters = static_cast<std::size_t>(spec.limits.waiters)},
+                   log);
   if (!engine) {
     console.err << options.policy_file << ": " << engine.error().message << '\n';
     return kExitProblems;
@@ -93,7 +96,13 @@ int RunServe(const ServeOptions& options, const Console& console) {
   const auto on_event = [&](const ReloadEvent& event) {
     log.Write(LevelOf(event.outcome), event.ToString());
     const bool applied = event.outcome == ReloadEvent::Outcome::kApplied;
-    if (applied) (*service)->Apply(engine->policy().spec());
+    if (applied) {
+      const PolicySpec changed = engine->policy().spec();
+      (*service)->Apply(changed);
+      if (changed.memory.snapshot != spec.memory.snapshot) {
+        log.Warn("memory: snapshot is that of the start; restart to change it");
+      }
+    }
     if (event.outcome != ReloadEvent::Outcome::kUnchanged) (*service)->CountReload(applied);
   };
   const auto watcher = PolicyWatcher::Start(*engine, options.policy_file,
@@ -123,7 +132,7 @@ int RunServe(const ServeOptions& options, const Console& console) {
   log.Info("told to stop");
   (*service)->Drain(kDrainTime);
   log.Info("all connections have ended");
-  return kExitOk;
+  return KeepState(*engine, *report.policy, log) ? kExitOk : kExitProblems;
 }
 
 }  // namespace weir

@@ -79,9 +79,6 @@ Result<std::unique_ptr<Service>> Service::Start(Engine& engine, const PolicySpec
     const Result<void> opened = service->Open(protocol, listener, spec.manage, options.folder);
     if (!opened) return std::unexpected(opened.error());
   }
-  if (!spec.memory.snapshot.empty()) {
-    service->warnings_.emplace_back("memory: snapshot comes in a later version; nothing is kept");
-  }
   for (const auto& worker : service->workers_) worker->Start();
   service->readiness_.store(Readiness::kReady, std::memory_order_relaxed);
   return service;

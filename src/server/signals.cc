@@ -12,6 +12,7 @@ Signals::Signals() {
   for (const int signal : {SIGHUP, SIGTERM, SIGINT}) sigaddset(&ours_, signal);
   pthread_sigmask(SIG_BLOCK, &ours_, &before_);
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 Signals::~Signals() {

@@ -13,7 +13,8 @@ enum class Signal : std::uint8_t {
 };
 
 // To be made before any thread is, because threads inherit which signals are blocked. Blocks them
-// as long as it lives. Writing to a connection that is gone is an error to handle, no signal.
+// as long as it lives. Writing to a connection that is gone, or more than a file may hold, is an
+// error to handle, no signal.
 class Signals {
  public:
   Signals();

@@ -13,6 +13,12 @@ namespace {
 // How many charges have their memory fetched before the first of them is decided.
 constexpr std::size_t kPrefetched = 32;
 
+KeyHasher HasherFor(const MemoryStoreOptions& options) {
+  if (options.hasher) return *options.hasher;
+  if (options.hash_seed == 0) return KeyHasher(options.hash);
+  return {options.hash, options.hash_seed};
+}
+
 // Room for the keys at a load where nearly all are found at home; where memory does not matter, for
 // twice as many.
 std::size_t LinesFor(const MemoryStoreOptions& options) {
@@ -26,8 +32,7 @@ std::size_t LinesFor(const MemoryStoreOptions& options) {
 }  // namespace
 
 MemoryStore::MemoryStore(const MemoryStoreOptions& options, Now start)
-    : hasher_(options.hash_seed == 0 ? KeyHasher(options.hash)
-                                     : KeyHasher(options.hash, options.hash_seed)),
+    : hasher_(HasherFor(options)),
       timeline_(start),
       budget_(std::max(options.cap_bytes, kMinCapBytes)),
       events_(events_budget_, 0),

@@ -16,6 +16,8 @@
 #include <optional>
 #include <type_traits>
 
+#include <weir/snapshot.h>
+
 #include "algorithm/leaky_bucket.h"
 #include "algorithm/sliding_log.h"
 #include "algorithm/token_bucket.h"
@@ -29,6 +31,11 @@
 
 namespace weir {
 
+class LimitReader;
+class LimitWriter;
+class SnapshotReader;
+class SnapshotWriter;
+
 struct MemoryStoreOptions {
   // The most bytes that entries may take. At least kMinCapBytes.
   std::size_t cap_bytes = std::size_t{256} << 20;
@@ -41,6 +48,8 @@ struct MemoryStoreOptions {
 
   HashKind hash = HashKind::kXxh3;
   std::uint64_t hash_seed = 0;  // 0: a random secret.
+  // To know the keys that another store knew: its hasher. Counts before the two above.
+  std::optional<KeyHasher> hasher{};
 };
 
 inline constexpr std::size_t kMinCapBytes = std::size_t{2} << 20;
@@ -80,6 +89,14 @@ class MemoryStore final : public Store {
   }
 
   MemoryStoreStats Stats() const noexcept;
+
+  // Writes the state of every key that is not fresh, and what is reserved or leased. While nobody
+  // else uses the store.
+  SnapshotReport Save(SnapshotWriter& writer, LimitWriter& limits, Now now);
+  // Takes up what Save wrote, in a store with the same hasher that nobody has used yet: as if it
+  // had been here all the while, and time had gone on by `elapsed` since. If the reader has failed
+  // afterwards, only a part was taken up.
+  SnapshotReport Load(SnapshotReader& reader, LimitReader& limits, Now now, Duration elapsed);
 
  private:
   enum class Room : std::uint8_t { kBuckets, kWindows, kLogs, kShortStrict, kLongStrict };
@@ -203,6 +220,9 @@ class MemoryStore final : public Store {
                                      std::span<const LimitInForce> in_force) noexcept;
   static StepRequest SettlementOf(const Reserved& reserved, const Limit& limit,
                                   std::int64_t total_cost) noexcept;
+
+  class Saver;
+  class Loader;
 
   // Frees chunks for event logs by giving up other logs, the least harmful first.
   void ReclaimEvents(Ticks now) noexcept;

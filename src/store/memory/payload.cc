@@ -13,12 +13,20 @@ namespace {
 std::int64_t Signed(std::uint64_t word) noexcept { return static_cast<std::int64_t>(word); }
 std::uint64_t Unsigned(std::int64_t value) noexcept { return static_cast<std::uint64_t>(value); }
 
-FixedWindowState ReadFixed(const std::uint64_t* payload, Ticks fresh_at) noexcept {
-  return {.end = Signed(payload[1]), .count = Signed(payload[0]), .fresh_at = fresh_at};
+// What the end of a window counts from.
+std::int64_t EndsFrom(const Limit& limit, Ticks fresh_at) noexcept {
+  return limit.calendar() != nullptr ? 0 : fresh_at.count();
 }
-void Write(std::uint64_t* payload, const FixedWindowState& state) noexcept {
+
+FixedWindowState ReadFixed(const Limit& limit, const std::uint64_t* payload,
+                           Ticks fresh_at) noexcept {
+  return {.end = Signed(payload[1]) + EndsFrom(limit, fresh_at),
+          .count = Signed(payload[0]),
+          .fresh_at = fresh_at};
+}
+void Write(const Limit& limit, std::uint64_t* payload, const FixedWindowState& state) noexcept {
   payload[0] = Unsigned(state.count);
-  payload[1] = Unsigned(state.end);
+  payload[1] = Unsigned(state.end - EndsFrom(limit, state.fresh_at));
 }
 
 SlidingWindowState ReadSliding(const Limit& limit, const std::uint64_t* payload,
@@ -77,12 +85,12 @@ PayloadStep PayloadState::Do(const StepRequest& request, const Instant& at,
   if (log_) return DoLog(*log_, request, at, effect);
   if (limit_.algorithm() == Algorithm::kFixedWindow) {
     return DoWindow(
-        ReadFixed(payload_, fresh_at_), request, effect,
+        ReadFixed(limit_, payload_, fresh_at_), request, effect,
         [&](const auto& state, const StepRequest& asked) {
           return StepFixedWindow(limit_, state, asked, at);
         },
         [](const FixedWindowState& state) { return state.fresh_at; },
-        [&](const FixedWindowState& state) { Write(payload_, state); });
+        [&](const FixedWindowState& state) { Write(limit_, payload_, state); });
   }
   if (limit_.spec().strict) {
     return DoWindow(
@@ -143,7 +151,7 @@ Ticks PayloadState::CarryTo(const Limit& to) noexcept {
     CarrySlidingLog(limit_, to, *log_);
     log_->Save();
   } else if (limit_.algorithm() == Algorithm::kFixedWindow) {
-    Write(payload_, CarryFixedWindow(limit_, to, ReadFixed(payload_, fresh_at_)));
+    Write(limit_, payload_, CarryFixedWindow(limit_, to, ReadFixed(limit_, payload_, fresh_at_)));
   } else if (limit_.spec().strict) {
     Write(limit_, payload_, CarryStrictWindow(limit_, to, ReadStrict(limit_, payload_)));
   } else {
@@ -166,9 +174,10 @@ Ticks PayloadState::Absorb(PayloadState& late, const Instant& at) noexcept {
 
 void PayloadState::MergeWindow(const PayloadState& late, const Instant& at) noexcept {
   if (limit_.algorithm() == Algorithm::kFixedWindow) {
-    const FixedWindowState merged = MergeFixedWindows(limit_, ReadFixed(payload_, fresh_at_),
-                                                      ReadFixed(late.payload_, late.fresh_at_), at);
-    Write(payload_, merged);
+    const FixedWindowState merged =
+        MergeFixedWindows(limit_, ReadFixed(limit_, payload_, fresh_at_),
+                          ReadFixed(limit_, late.payload_, late.fresh_at_), at);
+    Write(limit_, payload_, merged);
     fresh_at_ = merged.fresh_at;
   } else if (limit_.spec().strict) {
     const StrictWindowState merged = MergeStrictWindows(limit_, ReadStrict(limit_, payload_),
@@ -191,7 +200,7 @@ void PayloadState::Blank() noexcept {
   } else if (limit_.spec().strict) {
     Write(limit_, payload_, StrictWindowState{});
   } else {
-    Write(payload_, FixedWindowState{});
+    Write(payload_, SlidingWindowState{});
   }
   fresh_at_ = Ticks(0);
 }

@@ -1,9 +1,13 @@
 // How the states of windows and logs lie in a slot's payload, and the step on them.
 //
-//   fixed window     | count | end |
+//   fixed window     | count | end |                       the end: as it is if it is the
+//   calendar's,
+//                                                          else from fresh_at on
 //   sliding window   | previous | current |                the current window's end: fresh_at - W
 //   strict window    | end | count of the current sub-window | the one before | ... |
 //   log, concurrency   two words, see EventPool
+//
+// So whoever moves the time of a window moves its fresh_at, and of a strict one also its end.
 #pragma once
 
 #include <cstdint>

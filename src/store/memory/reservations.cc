@@ -28,6 +28,24 @@ ReservationId Reservations::Open(Ticks until, Ticks now) noexcept {
   return record.id;
 }
 
+bool Reservations::Restore(ReservationId id, Ticks until) {
+  const std::scoped_lock lock(mutex_);
+  const auto bits = static_cast<std::uint64_t>(id);
+  const std::uint64_t number = bits % kMostRecords;
+  const bool possible = id != ReservationId::kNone && (bits & kSharedReservation) == 0;
+  if (!possible || number < records_.size() || number >= capacity_) return false;
+  while (records_.size() <= number) {
+    records_.push_back({.number = static_cast<std::uint32_t>(records_.size())});
+    free_.push_back(records_.back().number);
+  }
+  free_.pop_back();
+  records_[number].id = id;
+  records_[number].until = until;
+  none_ends_before_ = std::min(none_ends_before_, until);
+  ++open_;
+  return true;
+}
+
 ReservationId Reservations::DrawId(std::uint32_t number) noexcept {
   ReservationId id = ReservationId::kNone;
   while (id == ReservationId::kNone) {

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -62,6 +63,23 @@ class Reservations {
     Recycle(*record);
     return true;
   }
+
+  // Hands over every reservation that is open at `now`: visit(id, until, charges). In the order in
+  // which Restore takes them.
+  template <typename Visit>
+  void VisitOpen(Ticks now, Visit&& visit) {
+    const std::scoped_lock lock(mutex_);
+    for (Record& record : records_) {
+      if (record.id == ReservationId::kNone || record.until <= now) continue;
+      for (std::size_t i = 0; i < record.charges.size(); ++i) {
+        record.charges[i].limit = &record.limits[i];
+      }
+      visit(record.id, record.until, std::span<const Reserved>(record.charges));
+    }
+  }
+  // Opens a reservation under the id that it had in another process, for Add. Before any other is
+  // opened, and in the order of their record numbers. False if there is no room for it.
+  bool Restore(ReservationId id, Ticks until);
 
   std::size_t size() const noexcept;
 

@@ -77,6 +77,8 @@ struct NameOfAlgorithm {
 class StoreUnderTest {
  public:
   explicit StoreUnderTest(const MemoryStoreOptions& options = {}) : store(options, clock.Read()) {}
+  StoreUnderTest(const MemoryStoreOptions& options, WallTime wall)
+      : clock(wall), store(options, clock.Read()) {}
 
   Charge ChargeFor(std::string_view key, const Limit& limit, std::int64_t cost = 1,
                    Verb verb = Verb::kCheck) const {

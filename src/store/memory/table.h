@@ -126,6 +126,15 @@ class Table {
   template <typename Visitor>
   void VisitSome(std::size_t lines, Visitor&& visit) noexcept;
 
+  // Hands over every entry: visit(const TableSlot&). While nobody else uses the table. In an order
+  // in which they can go into another: in that of the lines they would crowd its first ones, and
+  // have it grow for that.
+  template <typename Visitor>
+  void VisitAll(Visitor&& visit) const noexcept;
+
+  // Makes room for so many entries at once, as far as the budget goes. Before the table is used.
+  void Expect(std::uint64_t entries) noexcept;
+
   // Past ones included.
   std::size_t entries() const noexcept { return used_slots_.load(std::memory_order_relaxed); }
   std::size_t bytes() const noexcept { return view_.load()->current.bytes(); }
@@ -240,6 +249,7 @@ class Table {
   static constexpr std::size_t kStripes = std::size_t{1} << kStripeBits;
   static constexpr std::size_t kMaxArrays = 96;
   static constexpr unsigned kPatience = 64;
+  static constexpr std::uint64_t kVisitStride = 64;
 
   ByteBudget& budget_;
   const TableOptions options_;

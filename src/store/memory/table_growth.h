@@ -78,6 +78,28 @@ auto Table<kPayloadWords, Atomics, Shape>::StartGrowth() noexcept -> Progress {
 }
 
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+void Table<kPayloadWords, Atomics, Shape>::Expect(std::uint64_t entries) noexcept {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 40;  // Far beyond any budget.
+  const Array first = view_.load(std::memory_order_acquire)->current;
+  // So many that FullAt is above it.
+  const std::uint64_t wished = std::min(entries, kMost) / kSlotsPerLine * 25 / 18 + 2;
+  if (wished <= first.lines) return;
+  const std::size_t left = budget_.left();
+  const std::size_t usable = left > options_.spare_bytes ? left - options_.spare_bytes : 0;
+  const std::uint64_t extra = std::min(wished - first.lines, usable / (kLineBytes + 1));
+  if (extra == 0 || !budget_.TryTake(extra * (kLineBytes + 1), options_.spare_bytes)) return;
+  const Array larger = MapArray(first.lines + extra);
+  if (larger.slots == nullptr) {
+    budget_.GiveBack(extra * (kLineBytes + 1));
+    return;
+  }
+  PublishView(larger, {});
+  grow_at_.store(FullAt(larger), std::memory_order_relaxed);
+  Pages& unused = pages_[arrays_ - 2];
+  unused.DiscardBelow(unused.size());
+}
+
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
 void Table<kPayloadWords, Atomics, Shape>::GrowIfFull(Ticks now) noexcept {
   const View& view = *view_.load(std::memory_order_acquire);
   if (view.old.lines != 0) {

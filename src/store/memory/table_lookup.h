@@ -311,6 +311,26 @@ auto Table<kPayloadWords, Atomics, Shape>::Evict(const Array& array, SlotHead he
 
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
 template <typename Visitor>
+void Table<kPayloadWords, Atomics, Shape>::VisitAll(Visitor&& visit) const noexcept {
+  const View& view = *view_.load(std::memory_order_acquire);
+  for (const Array& array : {view.old, view.current}) {
+    if (array.lines == 0) continue;
+    const std::uint64_t lines = array.physical_lines();
+    for (std::uint64_t first = 0; first < kVisitStride; ++first) {
+      for (std::uint64_t line = first; line < lines; line += kVisitStride) {
+        // These are too far apart for the processor to see what comes next.
+        const std::uint64_t soon = line + 8 * kVisitStride;
+        if (soon < lines) __builtin_prefetch(array.Line(soon));
+        for (const TableSlot& slot : std::span(array.Line(line), kSlotsPerLine)) {
+          if (slot.fingerprint != 0) visit(slot);  // What has moved has none any more.
+        }
+      }
+    }
+  }
+}
+
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+template <typename Visitor>
 void Table<kPayloadWords, Atomics, Shape>::VisitSome(std::size_t lines, Visitor&& visit) noexcept {
   const View& view = *view_.load(std::memory_order_acquire);
   const std::uint64_t old_lines = view.old.lines == 0 ? 0 : view.old.physical_lines();

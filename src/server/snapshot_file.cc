@@ -1,0 +1,163 @@
+#include "server/snapshot_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "policy/policy_compiler.h"
+#include "server/replace_file.h"
+
+namespace weir {
+namespace {
+
+std::unexpected<Error> Failure(const std::string& path, const std::string& what) {
+  return std::unexpected(Error{ErrorCode::kInternal, path + ": " + what});
+}
+std::unexpected<Error> SystemFailure(const std::string& path, const char* what, int error = errno) {
+  return Failure(path, std::string(what) + ": " + std::generic_category().message(error));
+}
+
+// Closed when this ends.
+class OpenFile {
+ public:
+  explicit OpenFile(int descriptor) : descriptor_(descriptor) {}
+  OpenFile(OpenFile&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  OpenFile& operator=(OpenFile&&) = delete;
+  ~OpenFile() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+
+  bool is_open() const { return descriptor_ >= 0; }
+  int get() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+std::string FolderOf(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+// What is wrong with the file as such, or nothing.
+std::string WhyNotBelieved(const struct stat& status) {
+  if (S_ISDIR(status.st_mode)) return "is a folder; name a file in it";
+  if (!S_ISREG(status.st_mode)) return "is no regular file";
+  if (status.st_uid != geteuid() && status.st_uid != 0) {
+    return "belongs to user " + std::to_string(status.st_uid) + ", and is not believed";
+  }
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return "may be written by others than its owner, and is not believed";
+  }
+  return "";
+}
+
+// Never waits, whatever is there, and follows no link.
+Result<OpenFile> OpenToRead(const std::string& path, struct stat& status) {
+  OpenFile file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+  if (!file.is_open()) {
+    if (errno == ELOOP) return Failure(path, "is a symbolic link; name the file itself");
+    return SystemFailure(path, "cannot be opened");
+  }
+  if (fstat(file.get(), &status) != 0) return SystemFailure(path, "cannot be read");
+  if (const std::string why = WhyNotBelieved(status); !why.empty()) return Failure(path, why);
+  return file;
+}
+
+Result<std::size_t> ReadSome(const OpenFile& file, const std::string& path,
+                             std::span<std::byte> bytes) {
+  while (true) {
+    const ssize_t got = read(file.get(), bytes.data(), bytes.size());
+    if (got >= 0) return static_cast<std::size_t>(got);
+    if (errno != EINTR) return SystemFailure(path, "cannot be read");
+  }
+}
+
+Result<void> WriteAll(const OpenFile& file, const std::string& path,
+                      std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(file.get(), bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return SystemFailure(path, "cannot be written");
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+// To the disk, so that a crash after the renaming does not leave an empty file.
+Result<SnapshotReport> WriteNew(Engine& engine, const std::string& path) {
+  // What a process left here that ended while it wrote.
+  if (unlink(path.c_str()) != 0 && errno != ENOENT) return SystemFailure(path, "is in the way");
+  constexpr int kMode = S_IRUSR | S_IWUSR;
+  const OpenFile file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode));
+  if (!file.is_open()) return SystemFailure(path, "cannot be made");
+  Result<SnapshotReport> report =
+      engine.Save([&](std::span<const std::byte> bytes) { return WriteAll(file, path, bytes); });
+  if (report && fsync(file.get()) != 0) return SystemFailure(path, "cannot be written");
+  return report;
+}
+
+}  // namespace
+
+std::string SnapshotPath(const Policy& policy) {
+  const std::string& file = policy.spec().memory.snapshot;
+  if (file.empty() || HasSharedStore(policy.spec())) return "";
+  return PathIn(policy.compiled().folder, file);
+}
+
+Result<std::optional<ReadSnapshot>> LoadSnapshot(const std::string& path, const Policy& policy,
+                                                 const EngineOptions& options) {
+  struct stat status{};
+  if (lstat(path.c_str(), &status) != 0 && errno == ENOENT) return std::nullopt;
+  const Result<OpenFile> file = OpenToRead(path, status);
+  if (!file) return std::unexpected(file.error());
+  Result<LoadedEngine> loaded = Engine::Load(
+      policy, [&](std::span<std::byte> bytes) { return ReadSome(*file, path, bytes); }, options);
+  if (!loaded) return Failure(path, loaded.error().message);
+  return ReadSnapshot{.loaded = *std::move(loaded),
+                      .seen_by_others = (status.st_mode & (S_IRGRP | S_IROTH)) != 0};
+}
+
+Result<SnapshotReport> SaveSnapshot(Engine& engine, const std::string& path) {
+  const std::string temporary = path + ".new";
+  Result<SnapshotReport> report = WriteNew(engine, temporary);
+  if (report && rename(temporary.c_str(), path.c_str()) != 0) {
+    report = SystemFailure(path, "cannot be replaced");
+  }
+  if (!report) {
+    unlink(temporary.c_str());
+    return report;
+  }
+  SyncFolderOf(path);
+  return report;
+}
+
+Result<std::string> SetSnapshotAside(const std::string& path) {
+  struct stat status{};
+  if (lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
+    return Failure(path, "is a folder, and stays where it is");
+  }
+  std::string aside = path + ".bad";
+  if (rename(path.c_str(), aside.c_str()) != 0) return SystemFailure(path, "cannot be set aside");
+  return aside;
+}
+
+Result<void> CheckSnapshot(const Policy& policy) {
+  const std::string path = SnapshotPath(policy);
+  if (path.empty()) return {};
+  const auto snapshot = LoadSnapshot(path, policy, {});
+  if (!snapshot) return std::unexpected(snapshot.error());
+  const std::string folder = FolderOf(path);
+  if (access(folder.c_str(), W_OK | X_OK) != 0) {
+    return SystemFailure(path, "no file can be made beside it");
+  }
+  return {};
+}
+
+}  // namespace weir

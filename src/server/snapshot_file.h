@@ -1,0 +1,37 @@
+// The file in which a service leaves its state for the next one.
+//
+// It is replaced as a whole, by way of FILE.new beside it, so that there is always the old one or
+// the new one. It holds the secret that keys are hashed with: it is for its owner alone, and one
+// that somebody else could have written is not believed.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <weir/engine.h>
+#include <weir/policy.h>
+
+namespace weir {
+
+// Where the policy wants it, beside the policy file unless it says more. Empty if nowhere.
+std::string SnapshotPath(const Policy& policy);
+
+struct ReadSnapshot {
+  LoadedEngine loaded;
+  bool seen_by_others = false;  // Somebody else may read the file.
+};
+// None if there is no such file. The error says what is wrong with it.
+Result<std::optional<ReadSnapshot>> LoadSnapshot(const std::string& path, const Policy& policy,
+                                                 const EngineOptions& options);
+
+// An error leaves what was there as it was.
+Result<SnapshotReport> SaveSnapshot(Engine& engine, const std::string& path);
+
+// Out of the way of the next, as FILE.bad. Not a folder, which is never a snapshot.
+Result<std::string> SetSnapshotAside(const std::string& path);
+
+// Whether a service under this policy could take up what is there, and leave its own. Changes
+// nothing.
+Result<void> CheckSnapshot(const Policy& policy);
+
+}  // namespace weir
