@@ -1,5 +1,8 @@
 #include "server/serve.h"
 
+#include <memory>
+#include <sstream>
+
 #include <weir/engine.h>
 #include <weir/policy_watcher.h>
 
@@ -8,8 +11,11 @@
 #include "server/embedded.h"
 #include "server/log.h"
 #include "server/open_files.h"
+#include "server/passed_sockets.h"
 #include "server/service.h"
 #include "server/signals.h"
+#include "server/supervisor.h"
+#include "server/watchdog.h"
 
 namespace weir {
 namespace {
@@ -28,17 +34,6 @@ Log::Level LevelOf(ReloadEvent::Outcome outcome) {
 // How long those who are connected when the service is told to stop may go on.
 constexpr Duration kDrainTime = std::chrono::seconds(5);
 
-// Every connection is an open file.
-void MakeRoomForConnections(std::int64_t connections, const Log& log) {
-  constexpr std::size_t kOthers = 64;
-  const std::size_t files = RaiseOpenFiles();
-  if (files >= static_cast<std::size_t>(connections) + kOthers) return;
-  log.Warn(
-      "limits: connections: only " + std::to_string(files) +
-      " files may be open at a time, which is too few for " + std::to_string(connections) +
-      " connections; raise the limit of the system (ulimit -n, LimitNOFILE) or lower this one");
-}
-
 // Where the state is, if it is shared. Without what is secret in that.
 void TellStores(const PolicySpec& spec, const Log& log) {
   if (spec.store == PolicySpec().store) return;
@@ -48,11 +43,40 @@ void TellStores(const PolicySpec& spec, const Log& log) {
   }
 }
 
-void RunUntilStopped(const Signals& signals, PolicyWatcher& watcher, const Log& log) {
+// What whoever started the service is shown of it.
+std::string StatusOf(Engine& engine) {
+  return "serving version " + std::to_string(engine.Stats().version) + " of the policy, " +
+         CountOf(engine.policy().spec().rules.size(), "rule");
+}
+
+// Tells the supervisor that all is well as long as every thread turns, and only then. None if it
+// does not want to know.
+std::unique_ptr<Watchdog> Watch(Service& service, const Supervisor& supervisor, const Log& log) {
+  if (!supervisor.alive_every()) return nullptr;
+  const auto look = [&, was_alive = true]() mutable {
+    const bool is_alive = service.IsAlive();
+    if (is_alive) supervisor.Alive();
+    if (was_alive && !is_alive) log.Fail("a thread hangs; the supervisor is told of nothing");
+    if (!was_alive && is_alive) log.Warn("the thread that hung goes on");
+    was_alive = is_alive;
+  };
+  return std::make_unique<Watchdog>(*supervisor.alive_every(), look);
+}
+
+void RunUntilStopped(const Signals& signals, PolicyWatcher& watcher, Engine& engine,
+                     const Supervisor& supervisor, const Log& log) {
   while (signals.Wait() == Signal::kReload) {
     log.Info("SIGHUP: reading the policy again");
+    supervisor.Reloading(SystemClock::Shared().Read().steady);
     watcher.Reload();
+    supervisor.Ready(StatusOf(engine));
   }
+}
+
+// Each of its lines.
+void PrintLines(const std::string& file, const std::string& text, std::ostream& out) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) out << file << ": " << line << '\n';
 }
 
 }  // namespace
@@ -60,6 +84,12 @@ void RunUntilStopped(const Signals& signals, PolicyWatcher& watcher, const Log& 
 int RunServe(const ServeOptions& options, const Console& console) {
   const Signals signals;
   const Log log(options.log);
+  const Result<Supervisor> supervisor = Supervisor::FromEnvironment();
+  Result<PassedSockets> passed = PassedSockets::FromEnvironment();
+  if (!supervisor || !passed) {
+    console.err << "weir: " << (supervisor ? passed.error() : supervisor.error()).message << '\n';
+    return kExitProblems;
+  }
   const PolicyReport report = Policy::Load(options.policy_file);
   if (!report.policy) {
     PrintProblems(report.problems, console.err);
@@ -74,10 +104,11 @@ int RunServe(const ServeOptions& options, const Console& console) {
     console.err << options.policy_file << ": " << engine.error().message << '\n';
     return kExitProblems;
   }
-  MakeRoomForConnections(spec.limits.connections, log);
-  const auto service = Service::Start(*engine, spec, {.threads = options.threads});
+  if (const auto too_few = MakeRoomForConnections(spec.limits.connections)) log.Warn(*too_few);
+  const auto service =
+      Service::Start(*engine, spec, {.threads = options.threads, .passed = &*passed});
   if (!service) {
-    console.err << options.policy_file << ": " << service.error().message << '\n';
+    PrintLines(options.policy_file, service.error().message, console.err);
     return kExitProblems;
   }
   const auto on_event = [&](const ReloadEvent& event) {
@@ -107,8 +138,11 @@ int RunServe(const ServeOptions& options, const Console& console) {
     log.Info("listening", {{"protocol", protocol}, {"address", address}});
   }
   console.out << "ready\n" << std::flush;
-  RunUntilStopped(signals, **watcher, log);
+  if (!supervisor->Ready(StatusOf(*engine))) log.Warn("NOTIFY_SOCKET: nobody reads it");
+  const auto watchdog = Watch(**service, *supervisor, log);
+  RunUntilStopped(signals, **watcher, *engine, *supervisor, log);
   log.Info("told to stop");
+  supervisor->Stopping();
   (*service)->Drain(kDrainTime);
   log.Info("all connections have ended");
   return kExitOk;

@@ -39,6 +39,17 @@ Result<std::string> ReadToken(const std::string& source) {
   return ReadSecret(source, 1);
 }
 
+// One that was passed, or its own.
+Result<ListeningSocket> SocketFor(const std::string& protocol, const Endpoint& endpoint,
+                                  PassedSockets* passed) {
+  if (passed != nullptr) {
+    if (std::optional<ListeningSocket> taken = passed->Take(protocol, endpoint)) {
+      return std::move(*taken);
+    }
+  }
+  return ListeningSocket::Open(endpoint);
+}
+
 Result<Entrance> EntranceFor(const std::string& protocol, const ListenerSpec& listener) {
   Entrance entrance{.protocol = protocol};
   if (protocol == "http") {
@@ -71,25 +82,48 @@ Result<std::unique_ptr<Service>> Service::Start(Engine& engine, const PolicySpec
     service->workers_.push_back(std::make_unique<Worker>(engine, SystemClock::Shared(),
                                                          service->gate_, *service, settings));
   }
-  for (const auto& [protocol, listener] : spec.listen.empty() ? kDefaultListeners : spec.listen) {
-    if (protocol == "grpc") {
-      service->warnings_.push_back("listen: grpc " + listener.address +
-                                   ": checked, not opened: gRPC comes in a later version");
-      continue;
-    }
-    const Result<void> opened = service->Open(protocol, listener, spec.manage);
-    if (!opened) return std::unexpected(opened.error());
-  }
+  const Result<void> opened = service->OpenAll(spec, options);
+  if (!opened) return std::unexpected(opened.error());
   if (!spec.memory.snapshot.empty()) {
     service->warnings_.emplace_back("memory: snapshot comes in a later version; nothing is kept");
   }
+  if (options.only_check) return service;
   for (const auto& worker : service->workers_) worker->Start();
   service->readiness_.store(Readiness::kReady, std::memory_order_relaxed);
   return service;
 }
 
+// All of them, so that all that is wrong is told at once.
+Result<void> Service::OpenAll(const PolicySpec& spec, const ServiceOptions& options) {
+  std::string wrong;
+  for (const auto& [protocol, listener] : spec.listen.empty() ? kDefaultListeners : spec.listen) {
+    if (protocol == "grpc") {
+      warnings_.push_back("listen: grpc " + listener.address +
+                          ": checked, not opened: gRPC comes in a later version");
+      continue;
+    }
+    const Result<void> opened = Open(protocol, listener, spec.manage, options.passed);
+    if (opened) continue;
+    if (options.only_check && opened.error().code == ErrorCode::kConflict) {
+      warnings_.push_back(opened.error().message + "; all is well if that is this service");
+      continue;
+    }
+    wrong += (wrong.empty() ? "" : "\n") + opened.error().message;
+  }
+  // Else the listener that would have taken one may be what is wrong.
+  if (wrong.empty() && options.passed != nullptr) {
+    for (const std::string& left : options.passed->left()) {
+      if (!wrong.empty()) wrong += '\n';
+      wrong +=
+          "listen: the socket " + left + " was passed, but no listener has its name or address";
+    }
+  }
+  if (wrong.empty()) return {};
+  return std::unexpected(Error{ErrorCode::kInvalidArgument, wrong});
+}
+
 Result<void> Service::Open(const std::string& protocol, const ListenerSpec& listener,
-                           ManageRight manage) {
+                           ManageRight manage, PassedSockets* passed) {
   if (!listener.tls_certificate.empty()) {
     // Never in the clear what was meant to be hidden.
     return std::unexpected(Error{ErrorCode::kInvalidArgument,
@@ -101,7 +135,7 @@ Result<void> Service::Open(const std::string& protocol, const ListenerSpec& list
   if (!endpoint) return Failed(protocol, endpoint.error());
   Result<Entrance> entrance = EntranceFor(protocol, listener);
   if (!entrance) return std::unexpected(entrance.error());
-  Result<ListeningSocket> socket = ListeningSocket::Open(*endpoint);
+  Result<ListeningSocket> socket = SocketFor(protocol, *endpoint, passed);
   if (!socket) return Failed(protocol, socket.error());
 
   Access& access = entrance->access;
@@ -134,6 +168,13 @@ void Service::Apply(const PolicySpec& spec) {
   engine_.SetMaxWaiters(static_cast<std::size_t>(spec.limits.waiters));
   const auto settings = Settings::Of(spec);
   for (const auto& worker : workers_) worker->Apply(settings);
+}
+
+bool Service::IsAlive() {
+  bool all = true;
+  // Each is asked, whatever the others said: it answers for the time since it was asked last.
+  for (const auto& worker : workers_) all = worker->IsAlive() && all;
+  return all;
 }
 
 void Service::CountReload(bool applied) noexcept {

@@ -9,12 +9,18 @@
 #include <weir/engine.h>
 
 #include "frontend/gate.h"
+#include "server/passed_sockets.h"
 #include "server/worker.h"
 
 namespace weir {
 
 struct ServiceOptions {
   unsigned threads = 0;  // 0: one for each core that it may run on.
+  // Opened by somebody else. Listeners take theirs; one that nobody takes is an error.
+  PassedSockets* passed = nullptr;
+  // Does all that a start does, and serves nobody. An address that is taken is a warning then: it
+  // may be the service's own, which runs already.
+  bool only_check = false;
 };
 
 // May be used from one thread, but for what ServiceState says.
@@ -37,6 +43,10 @@ class Service final : public ServiceState {
   // they are ended when this takes longer than `deadline`.
   void Drain(Duration deadline);
 
+  // Whether every thread has turned to something new since this was last asked; one that hangs has
+  // not. From one thread, whichever.
+  bool IsAlive();
+
   // Where it listens.
   struct Address {
     std::string protocol;  // http
@@ -53,7 +63,9 @@ class Service final : public ServiceState {
 
  private:
   Service(Engine& engine, const PolicySpec& spec);
-  Result<void> Open(const std::string& protocol, const ListenerSpec& listener, ManageRight manage);
+  Result<void> OpenAll(const PolicySpec& spec, const ServiceOptions& options);
+  Result<void> Open(const std::string& protocol, const ListenerSpec& listener, ManageRight manage,
+                    PassedSockets* passed);
 
   Engine& engine_;
   Gate gate_;
