@@ -194,13 +194,15 @@ ServiceState::Readiness Service::readiness() const noexcept {
 }
 
 std::string Service::MetricsText() const {
-  MetricsSnapshot snapshot{.version = ProgramVersion(),
-                           .engine = engine_.Stats(),
-                           .store = engine_.Health(),
-                           .rules = engine_.RuleCounts(),
-                           .reloads_applied = reloads_applied_.load(std::memory_order_relaxed),
-                           .reloads_refused = reloads_refused_.load(std::memory_order_relaxed),
-                           .buffered_bytes = gate_.buffered()};
+  MetricsSnapshot snapshot{
+      .version = ProgramVersion(),
+      .engine = engine_.Stats(),
+      .store = engine_.Health(),
+      .rules = engine_.RuleCounts(),
+      .reloads_applied = reloads_applied_.load(std::memory_order_relaxed),
+      .reloads_refused = reloads_refused_.load(std::memory_order_relaxed),
+      .buffered_bytes = gate_.buffered(),
+      .ready = readiness_.load(std::memory_order_relaxed) == Readiness::kReady};
   for (std::size_t i = 0; i < addresses_.size(); ++i) {
     MetricsSnapshot::Listener listener{.protocol = addresses_[i].protocol};
     for (const auto& worker : workers_) listener.threads.push_back(&worker->metrics(i));
