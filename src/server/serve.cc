@@ -117,6 +117,9 @@ int RunServe(const ServeOptions& options, const Console& console) {
     if (applied) {
       const PolicySpec changed = engine->policy().spec();
       (*service)->Apply(changed);
+      if (const auto too_few = MakeRoomForConnections(changed.limits.connections)) {
+        log.Warn(*too_few);
+      }
       if (changed.listen != spec.listen || changed.manage != spec.manage) {
         log.Warn("listen and manage are those of the start; restart to change them");
       }
