@@ -11,6 +11,7 @@ import os
 import pathlib
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
@@ -135,7 +136,12 @@ class Told(unittest.TestCase):
             supervisor.next_of("WATCHDOG")
             threads = self.threads_that_wait_for_events(service.pid)
             self.assertEqual(len(threads), 2)
-            with Held(threads[1]):
+            try:
+                held = Held(threads[1])
+            except PermissionError as error:
+                print(f"SKIPPED supervised_test, a thread that hangs: {error}")
+                self.skipTest("a thread of another process may not be held here")
+            with held:
                 service.wait_for("a thread hangs")
                 # What was told before it hung, and then nothing.
                 self.socket_is_silent(supervisor, 1.0)
@@ -173,13 +179,13 @@ class Held:
         self.thread = thread
         self.libc = ctypes.CDLL(None, use_errno=True)
         self.libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+        self.call(self.SEIZE)
 
     def call(self, request):
         if self.libc.ptrace(request, self.thread, None, None) != 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
     def __enter__(self):
-        self.call(self.SEIZE)
         self.call(self.INTERRUPT)
         os.waitpid(self.thread, 0x40000000)  # __WALL
         return self
@@ -196,10 +202,15 @@ def listening(address=("127.0.0.1", 0)):
     return opened
 
 
+def activation(sockets):
+    """What to put before a command that is to have them."""
+    words = [f"{name}={one.fileno()}" for name, one in sockets.items()]
+    return [sys.executable, str(HERE / "activate.py"), *words, "--"]
+
+
 def activated(sockets, policy=POLICY, **options):
     """The service with sockets by their names, which stay open here."""
-    words = [f"{name}={one.fileno()}" for name, one in sockets.items()]
-    return daemon.Daemon(policy, before=[sys.executable, str(HERE / "activate.py"), *words, "--"],
+    return daemon.Daemon(policy, before=activation(sockets),
                          pass_fds=[one.fileno() for one in sockets.values()], **options)
 
 
@@ -254,15 +265,24 @@ class Activation(unittest.TestCase):
     def test_fails_if_nobody_wants_a_socket(self):
         stranger = self.keep(listening())
         port = stranger.getsockname()[1]
-        with self.assertRaisesRegex(AssertionError,
-                                    f"the socket metrics 127.0.0.1:{port} was passed, but no "
-                                    "listener has its name or address"):
-            activated({"metrics": stranger}).terminate()
+        self.assertIn(f"the socket metrics 127.0.0.1:{port} was passed, but no listener has its name "
+                      "or address", self.why_not({"metrics": stranger}))
 
     def test_fails_if_a_socket_does_not_listen(self):
         deaf = self.keep(socket.socket(socket.AF_INET))
-        with self.assertRaisesRegex(AssertionError, '"http": descriptor 3 is not a socket'):
-            activated({"http": deaf}).terminate()
+        self.assertIn('"http": descriptor 3 is not a socket', self.why_not({"http": deaf}))
+
+    def why_not(self, sockets):
+        """What the service says that does not start with them."""
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml", encoding="utf-8") as policy:
+            policy.write("listen: { http: 127.0.0.1:0 }\n" + POLICY)
+            policy.flush()
+            done = subprocess.run(
+                [*activation(sockets), str(daemon.program), "serve", "-c", policy.name],
+                pass_fds=[one.fileno() for one in sockets.values()], capture_output=True, text=True,
+                timeout=daemon.PATIENCE, check=False)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        return done.stderr
 
 
 class Restart(unittest.TestCase):
