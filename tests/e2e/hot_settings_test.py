@@ -82,9 +82,13 @@ class Settings(unittest.TestCase):
         self.service.tell(signal.SIGHUP)
         self.version += 1
         self.service.wait_for(f"version {self.version} is in force", after=after)
-        # Each thread takes it up between two turns of its loop: those that were asked behind that.
-        for _ in range(4):
-            self.ask()
+        # It is counted once the threads were told, and they take it up between two turns of their
+        # loops: by the time they have answered once more.
+        deadline = time.monotonic() + daemon.PATIENCE
+        while metrics_text.scrape(self.service.http).value("weir_policy_reloads_total",
+                                                           result="applied") < self.version - 1:
+            self.assertLess(time.monotonic(), deadline)
+        self.ask()
         return after
 
     def ask(self, body=None):
