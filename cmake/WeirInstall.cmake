@@ -14,7 +14,7 @@ if(WEIR_BUILD_POLICY)
   install(EXPORT weirPolicyTargets NAMESPACE weir:: DESTINATION ${package_dir})
 endif()
 if(TARGET weir_program)
-  install(TARGETS weir_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS weir_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
 endif()
 install(EXPORT weirTargets NAMESPACE weir:: DESTINATION ${package_dir})
 

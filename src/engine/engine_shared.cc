@@ -119,6 +119,14 @@ void Engine::State::TakeStoreSettings(const PolicySpec& spec) {
         "redis: settings of a store do not change while it is in use; start again for "
         "that");
   }
+  if (spec.memory.cap != first_spec.memory.cap) {
+    notices.Tell(
+        "memory: cap is that of the start, when room is set aside for it; start again to "
+        "change it");
+  }
+  if (spec.hash_secret != versions.Current().compiled().spec.hash_secret) {
+    notices.Tell("hash_secret: under another secret all keys that are hashed start anew");
+  }
   if (is_shared()) place->SetFleetSize(spec.fleet_size);
 }
 

@@ -52,6 +52,11 @@ class EpollAcceptor final : public Acceptor, private Watcher {
   ~EpollAcceptor() override { reactor_.Unwatch(socket_.fd(), *this); }
 
   void AcceptLast() noexcept override {
+    if (socket_.is_kept()) {
+      // They wait for whoever is given the socket next.
+      pause_.Stop();
+      return reactor_.Change(socket_.fd(), *this, 0);
+    }
     socket_.IgnoreNewcomers();
     while (AcceptOne() == Outcome::kGoOn) {
     }

@@ -22,7 +22,8 @@ class Acceptor {
   virtual ~Acceptor() = default;
 
   // Takes in, at once, all who have connected by now. From then on nobody can begin to connect; who
-  // had begun already still can, until this is ended.
+  // had begun already still can, until this is ended. Of a socket that somebody else keeps nobody
+  // is taken in any more: they stay where they are.
   virtual void AcceptLast() noexcept = 0;
 };
 

@@ -9,11 +9,15 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <system_error>
+
+#include "net/socket_address.h"
 
 namespace weir {
 namespace {
@@ -21,8 +25,9 @@ namespace {
 constexpr int kBacklog = 4096;  // The kernel has a bound of its own.
 
 std::unexpected<Error> Failed(const Endpoint& endpoint, const char* what) {
-  return std::unexpected(Error{ErrorCode::kInternal, endpoint.ToString() + ": " + what + ": " +
-                                                         std::generic_category().message(errno)});
+  const ErrorCode code = errno == EADDRINUSE ? ErrorCode::kConflict : ErrorCode::kInternal;
+  return std::unexpected(Error{
+      code, endpoint.ToString() + ": " + what + ": " + std::generic_category().message(errno)});
 }
 
 sockaddr_un AddressOf(const std::string& path) {
@@ -68,15 +73,35 @@ Result<Resolved> Resolve(const Endpoint& endpoint) {
   return resolved;
 }
 
-// What the system made of port 0.
-std::uint16_t PortOf(int fd) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof(address);
-  if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
-  if (address.ss_family == AF_INET6) {
-    return ntohs(reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port);
+// What a socket is bound to.
+SocketAddress BoundTo(int fd) {
+  SocketAddress address{.size = sizeof(sockaddr_storage)};
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&address.storage), &address.size) != 0) {
+    address = {};
   }
-  return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
+  return address;
+}
+
+std::uint16_t PortOf(const SocketAddress& address) {
+  if (address.family() == AF_INET6) {
+    return ntohs(reinterpret_cast<const sockaddr_in6&>(address.storage).sin6_port);
+  }
+  return ntohs(reinterpret_cast<const sockaddr_in&>(address.storage).sin_port);
+}
+
+// Of a unix socket; one that is in no file system is written with an @.
+std::string PathOf(const SocketAddress& address) {
+  const char* const path = reinterpret_cast<const sockaddr_un&>(address.storage).sun_path;
+  const std::size_t size = address.size - offsetof(sockaddr_un, sun_path);
+  if (size == 0) return "@";
+  if (path[0] == '\0') return "@" + std::string(path + 1, size - 1);
+  return {path, strnlen(path, size)};
+}
+
+int OptionOf(int fd, int option) {
+  int value = -1;
+  socklen_t size = sizeof(value);
+  return getsockopt(fd, SOL_SOCKET, option, &value, &size) == 0 ? value : -1;
 }
 
 }  // namespace
@@ -94,7 +119,7 @@ void ListeningSocket::IgnoreNewcomers() const noexcept {
       BPF_STMT(BPF_RET | BPF_K, 0xffffffff),
   }};
   const sock_fprog filter{.len = steps.size(), .filter = steps.data()};
-  if (endpoint_.is_unix()) return;
+  if (endpoint_.is_unix() || is_kept_) return;
   setsockopt(fd_, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter));
 }
 
@@ -146,27 +171,59 @@ Result<ListeningSocket> ListeningSocket::OpenTcp(const Endpoint& endpoint, Shari
   if (sharing == Sharing::kYes && listen(opened.fd_, kBacklog) != 0) {
     return Failed(endpoint, "listen");
   }
-  opened.endpoint_.port = PortOf(opened.fd_);
+  opened.endpoint_.port = PortOf(BoundTo(opened.fd_));
   return opened;
 }
 
+Result<ListeningSocket> ListeningSocket::Adopt(int fd) {
+  const SocketAddress address = BoundTo(fd);
+  const bool is_unix = address.family() == AF_UNIX;
+  const bool is_known = is_unix || address.family() == AF_INET || address.family() == AF_INET6;
+  if (!is_known || OptionOf(fd, SO_TYPE) != SOCK_STREAM || OptionOf(fd, SO_ACCEPTCONN) != 1) {
+    return std::unexpected(Error{ErrorCode::kInvalidArgument,
+                                 "descriptor " + std::to_string(fd) +
+                                     " is not a socket that listens on TCP or a unix path"});
+  }
+  Endpoint endpoint;
+  if (is_unix) {
+    endpoint.path = PathOf(address);
+  } else {
+    endpoint.host = address.ToText();
+    endpoint.port = PortOf(address);
+  }
+  ListeningSocket adopted(fd, std::move(endpoint));
+  adopted.is_kept_ = true;
+  fcntl(fd, F_SETFD, FD_CLOEXEC);
+  fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+  return adopted;
+}
+
 Result<ListeningSocket> ListeningSocket::Another() const {
-  if (!endpoint_.is_unix()) return OpenTcp(endpoint_, Sharing::kYes);
+  if (!endpoint_.is_unix() && !is_kept_) return OpenTcp(endpoint_, Sharing::kYes);
   const int copy = fcntl(fd_, F_DUPFD_CLOEXEC, 0);
   if (copy < 0) return Failed(endpoint_, "dup");
-  return ListeningSocket(copy, endpoint_);
+  ListeningSocket another(copy, endpoint_);
+  another.is_kept_ = is_kept_;
+  return another;
+}
+
+bool ListeningSocket::IsAt(const Endpoint& endpoint) const {
+  if (endpoint.is_unix() || endpoint_.is_unix()) return endpoint.path == endpoint_.path;
+  const Result<std::vector<SocketAddress>> addresses = LookUpNow(endpoint);
+  if (!addresses) return false;
+  return std::ranges::any_of(*addresses, [&](const SocketAddress& address) {
+    return address.ToText() == endpoint_.host && endpoint.port == endpoint_.port;
+  });
 }
 
 bool ListeningSocket::is_loopback() const noexcept {
   if (endpoint_.is_unix()) return true;
-  sockaddr_storage address{};
-  socklen_t size = sizeof(address);
-  if (getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size) != 0) return false;
-  if (address.ss_family == AF_INET6) {
-    return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(&address)->sin6_addr);
+  const SocketAddress address = BoundTo(fd_);
+  if (address.family() == AF_INET6) {
+    return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(address.storage).sin6_addr);
   }
-  const auto& v4 = *reinterpret_cast<const sockaddr_in*>(&address);
-  return (ntohl(v4.sin_addr.s_addr) >> 24) == 127;
+  const auto& v4 = reinterpret_cast<const sockaddr_in&>(address.storage);
+  return address.size > 0 && (ntohl(v4.sin_addr.s_addr) >> 24) == 127;
 }
 
 }  // namespace weir

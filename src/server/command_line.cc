@@ -15,6 +15,7 @@
 #include "server/format_command.h"
 #include "server/schema_command.h"
 #include "server/serve.h"
+#include "server/serve_check.h"
 
 namespace weir {
 namespace {
@@ -56,7 +57,8 @@ class CommandLine {
     if (explain_->parsed()) return RunExplain(explain_options_, console);
     if (format_->parsed()) return RunFormat(format_options_, console);
     if (schema_->parsed()) return RunSchema(console);
-    return RunServe(serve_options_, console);
+    return serve_check_ ? RunServeCheck(serve_options_, console)
+                        : RunServe(serve_options_, console);
   }
 
  private:
@@ -103,6 +105,8 @@ class CommandLine {
     serve_->add_option("--log", serve_options_.log, "How the log is written: text or json")
         ->transform(CLI::CheckedTransformer(formats))
         ->option_text("FORMAT");
+    serve_->add_flag("--check", serve_check_,
+                     "Say whether it would start; open everything, serve nobody");
     serve_->add_flag("--force-reload", serve_options_.force_reload,
                      "Take changes of the policy that look like accidents");
   }
@@ -127,6 +131,7 @@ class CommandLine {
   ExplainOptions explain_options_;
   FormatOptions format_options_;
   ServeOptions serve_options_;
+  bool serve_check_ = false;
 };
 
 // What to say to a command that there is not.

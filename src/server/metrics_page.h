@@ -23,6 +23,7 @@ struct MetricsSnapshot {
   std::uint64_t reloads_applied = 0;
   std::uint64_t reloads_refused = 0;
   std::size_t buffered_bytes = 0;
+  bool ready = false;
 
   // One for each listener; those of all threads.
   struct Listener {

@@ -1,6 +1,8 @@
 #include "server/serve.h"
 
 #include <filesystem>
+#include <memory>
+#include <sstream>
 
 #include <weir/engine.h>
 #include <weir/policy_watcher.h>
@@ -12,8 +14,11 @@
 #include "server/listener_watch.h"
 #include "server/log.h"
 #include "server/open_files.h"
+#include "server/passed_sockets.h"
 #include "server/service.h"
 #include "server/signals.h"
+#include "server/supervisor.h"
+#include "server/watchdog.h"
 
 namespace weir {
 namespace {
@@ -32,17 +37,6 @@ Log::Level LevelOf(ReloadEvent::Outcome outcome) {
 // How long those who are connected when the service is told to stop may go on.
 constexpr Duration kDrainTime = std::chrono::seconds(5);
 
-// Every connection is an open file.
-void MakeRoomForConnections(std::int64_t connections, const Log& log) {
-  constexpr std::size_t kOthers = 64;
-  const std::size_t files = RaiseOpenFiles();
-  if (files >= static_cast<std::size_t>(connections) + kOthers) return;
-  log.Warn(
-      "limits: connections: only " + std::to_string(files) +
-      " files may be open at a time, which is too few for " + std::to_string(connections) +
-      " connections; raise the limit of the system (ulimit -n, LimitNOFILE) or lower this one");
-}
-
 // Where the state is, if it is shared. Without what is secret in that.
 void TellStores(const PolicySpec& spec, const Log& log) {
   if (spec.store == PolicySpec().store) return;
@@ -52,24 +46,64 @@ void TellStores(const PolicySpec& spec, const Log& log) {
   }
 }
 
-void RunUntilStopped(const Signals& signals, PolicyWatcher& watcher, Service& service,
+// What whoever started the service is shown of it.
+std::string StatusOf(Engine& engine) {
+  return "serving version " + std::to_string(engine.Stats().version) + " of the policy, " +
+         CountOf(engine.policy().spec().rules.size(), "rule");
+}
+
+// Tells the supervisor that all is well as long as every thread turns, and only then. None if it
+// does not want to know.
+std::unique_ptr<Watchdog> Watch(Service& service, const Supervisor& supervisor, const Log& log) {
+  if (!supervisor.alive_every()) return nullptr;
+  const auto look = [&, was_alive = true]() mutable {
+    const bool is_alive = service.IsAlive();
+    if (is_alive) supervisor.Alive();
+    if (was_alive && !is_alive) log.Fail("a thread hangs; the supervisor is told of nothing");
+    if (!was_alive && is_alive) log.Warn("the thread that hung goes on");
+    was_alive = is_alive;
+  };
+  return std::make_unique<Watchdog>(*supervisor.alive_every(), look);
+}
+
+struct Running {
+  Engine& engine;
+  Service& service;
+  PolicyWatcher& watcher;
+};
+
+void RunUntilStopped(const Signals& signals, const Running& running, const Supervisor& supervisor,
                      const Log& log) {
   while (signals.Wait() == Signal::kReload) {
     log.Info("SIGHUP: reading the policy again");
-    watcher.Reload();
-    service.RefreshListeners(true);
+    supervisor.Reloading(SystemClock::Shared().Read().steady);
+    running.watcher.Reload();
+    running.service.RefreshListeners(true);
+    supervisor.Ready(StatusOf(running.engine));
   }
 }
 
-std::string FolderOf(const std::string& file) {
-  return std::filesystem::path(file).parent_path().string();
+// Each of its lines.
+void PrintLines(const std::string& file, const std::string& text, std::ostream& out) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) out << file << ": " << line << '\n';
 }
 
 }  // namespace
 
+std::string FolderOf(const ServeOptions& options) {
+  return std::filesystem::path(options.policy_file).parent_path().string();
+}
+
 int RunServe(const ServeOptions& options, const Console& console) {
   const Signals signals;
   const Log log(options.log);
+  const Result<Supervisor> supervisor = Supervisor::FromEnvironment();
+  Result<PassedSockets> passed = PassedSockets::FromEnvironment();
+  if (!supervisor || !passed) {
+    console.err << "weir: " << (supervisor ? passed.error() : supervisor.error()).message << '\n';
+    return kExitProblems;
+  }
   const PolicyReport report = Policy::Load(options.policy_file);
   if (!report.policy) {
     PrintProblems(report.problems, console.err);
@@ -86,11 +120,12 @@ int RunServe(const ServeOptions& options, const Console& console) {
     console.err << options.policy_file << ": " << engine.error().message << '\n';
     return kExitProblems;
   }
-  MakeRoomForConnections(spec.limits.connections, log);
-  const auto service = Service::Start(
-      *engine, spec, log, {.threads = options.threads, .folder = FolderOf(options.policy_file)});
+  if (const auto too_few = MakeRoomForConnections(spec.limits.connections)) log.Warn(*too_few);
+  const auto service =
+      Service::Start(*engine, spec, log,
+                     {.threads = options.threads, .folder = FolderOf(options), .passed = &*passed});
   if (!service) {
-    console.err << options.policy_file << ": " << service.error().message << '\n';
+    PrintLines(options.policy_file, service.error().message, console.err);
     return kExitProblems;
   }
   const auto on_event = [&](const ReloadEvent& event) {
@@ -99,6 +134,9 @@ int RunServe(const ServeOptions& options, const Console& console) {
     if (applied) {
       const PolicySpec changed = engine->policy().spec();
       (*service)->Apply(changed);
+      if (const auto too_few = MakeRoomForConnections(changed.limits.connections)) {
+        log.Warn(*too_few);
+      }
       if (changed.memory.snapshot != spec.memory.snapshot) {
         log.Warn("memory: snapshot is that of the start; restart to change it");
       }
@@ -128,8 +166,12 @@ int RunServe(const ServeOptions& options, const Console& console) {
     log.Info("listening", {{"protocol", protocol}, {"address", address}});
   }
   console.out << "ready\n" << std::flush;
-  RunUntilStopped(signals, **watcher, **service, log);
+  if (!supervisor->Ready(StatusOf(*engine))) log.Warn("NOTIFY_SOCKET: nobody reads it");
+  const auto watchdog = Watch(**service, *supervisor, log);
+  RunUntilStopped(signals, {.engine = *engine, .service = **service, .watcher = **watcher},
+                  *supervisor, log);
   log.Info("told to stop");
+  supervisor->Stopping();
   (*service)->Drain(kDrainTime);
   log.Info("all connections have ended");
   return KeepState(*engine, *report.policy, log) ? kExitOk : kExitProblems;

@@ -15,6 +15,9 @@ struct ServeOptions {
   unsigned threads = 0;  // 0: one for each core that it may run on.
 };
 
+// Where files are that its policy names.
+std::string FolderOf(const ServeOptions& options);
+
 // Returns when told to stop. Prints `ready` when it is up.
 int RunServe(const ServeOptions& options, const Console& console);
 

@@ -32,6 +32,17 @@ std::unexpected<Error> Failed(const std::string& protocol, const Error& error) {
   return std::unexpected(Error{error.code, "listen: " + protocol + ": " + error.message});
 }
 
+// One that was passed, or its own.
+Result<ListeningSocket> SocketFor(const std::string& protocol, const Endpoint& endpoint,
+                                  PassedSockets* passed) {
+  if (passed != nullptr) {
+    if (std::optional<ListeningSocket> taken = passed->Take(protocol, endpoint)) {
+      return std::move(*taken);
+    }
+  }
+  return ListeningSocket::Open(endpoint);
+}
+
 Entrance EntranceFor(const std::string& protocol) {
   Entrance entrance{.protocol = protocol};
   if (protocol == "http") {
@@ -75,24 +86,48 @@ Result<std::unique_ptr<Service>> Service::Start(Engine& engine, const PolicySpec
     service->workers_.push_back(std::make_unique<Worker>(engine, SystemClock::Shared(),
                                                          service->gate_, *service, settings));
   }
-  for (const auto& [protocol, listener] : service->listen_) {
-    const Result<void> opened = service->Open(protocol, listener, spec.manage, options.folder);
-    if (!opened) return std::unexpected(opened.error());
-  }
+  const Result<void> opened = service->OpenAll(spec, options);
+  if (!opened) return std::unexpected(opened.error());
+  if (options.only_check) return service;
   for (const auto& worker : service->workers_) worker->Start();
   service->readiness_.store(Readiness::kReady, std::memory_order_relaxed);
   return service;
 }
 
+// All of them, so that all that is wrong is told at once.
+Result<void> Service::OpenAll(const PolicySpec& spec, const ServiceOptions& options) {
+  std::string wrong;
+  for (const auto& [protocol, listener] : listen_) {
+    const Result<void> opened = Open(protocol, listener, spec.manage, options);
+    if (opened) continue;
+    if (options.only_check && opened.error().code == ErrorCode::kConflict) {
+      warnings_.push_back(opened.error().message + "; all is well if that is this service");
+      continue;
+    }
+    wrong += (wrong.empty() ? "" : "\n") + opened.error().message;
+  }
+  // Else the listener that would have taken one may be what is wrong.
+  if (wrong.empty() && options.passed != nullptr) {
+    for (const std::string& left : options.passed->left()) {
+      if (!wrong.empty()) wrong += '\n';
+      wrong +=
+          "listen: the socket " + left + " was passed, but no listener has its name or address";
+    }
+  }
+  if (wrong.empty()) return {};
+  return std::unexpected(Error{ErrorCode::kInvalidArgument, wrong});
+}
+
 Result<void> Service::Open(const std::string& protocol, const ListenerSpec& spec,
-                           ManageRight manage, const std::string& folder) {
+                           ManageRight manage, const ServiceOptions& options) {
   const Result<Endpoint> endpoint = Endpoint::Parse(spec.address);
   if (!endpoint) return Failed(protocol, endpoint.error());
-  Listener& listener = *listeners_.emplace_back(std::make_unique<Listener>(protocol, folder, log_));
+  Listener& listener =
+      *listeners_.emplace_back(std::make_unique<Listener>(protocol, options.folder, log_));
   if (const Result<void> begun = listener.Begin(spec, manage); !begun) {
     return Failed(protocol, begun.error());
   }
-  Result<ListeningSocket> socket = ListeningSocket::Open(*endpoint);
+  Result<ListeningSocket> socket = SocketFor(protocol, *endpoint, options.passed);
   if (!socket) return Failed(protocol, socket.error());
 
   const std::string address = socket->endpoint().ToString();
@@ -157,6 +192,13 @@ std::vector<std::string> Service::ListenerFiles() const {
   return files;
 }
 
+bool Service::IsAlive() {
+  bool all = true;
+  // Each is asked, whatever the others said: it answers for the time since it was asked last.
+  for (const auto& worker : workers_) all = worker->IsAlive() && all;
+  return all;
+}
+
 void Service::CountReload(bool applied) noexcept {
   (applied ? reloads_applied_ : reloads_refused_).fetch_add(1, std::memory_order_relaxed);
 }
@@ -174,13 +216,15 @@ ServiceState::Readiness Service::readiness() const noexcept {
 }
 
 std::string Service::MetricsText() const {
-  MetricsSnapshot snapshot{.version = ProgramVersion(),
-                           .engine = engine_.Stats(),
-                           .store = engine_.Health(),
-                           .rules = engine_.RuleCounts(),
-                           .reloads_applied = reloads_applied_.load(std::memory_order_relaxed),
-                           .reloads_refused = reloads_refused_.load(std::memory_order_relaxed),
-                           .buffered_bytes = gate_.buffered()};
+  MetricsSnapshot snapshot{
+      .version = ProgramVersion(),
+      .engine = engine_.Stats(),
+      .store = engine_.Health(),
+      .rules = engine_.RuleCounts(),
+      .reloads_applied = reloads_applied_.load(std::memory_order_relaxed),
+      .reloads_refused = reloads_refused_.load(std::memory_order_relaxed),
+      .buffered_bytes = gate_.buffered(),
+      .ready = readiness_.load(std::memory_order_relaxed) == Readiness::kReady};
   for (std::size_t i = 0; i < addresses_.size(); ++i) {
     MetricsSnapshot::Listener listener{.protocol = addresses_[i].protocol};
     for (const auto& worker : workers_) listener.threads.push_back(&worker->metrics(i));

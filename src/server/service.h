@@ -13,6 +13,7 @@
 #include "frontend/gate.h"
 #include "server/listener.h"
 #include "server/log.h"
+#include "server/passed_sockets.h"
 #include "server/worker.h"
 
 namespace weir {
@@ -20,6 +21,11 @@ namespace weir {
 struct ServiceOptions {
   unsigned threads = 0;  // 0: one for each core that it may run on.
   std::string folder{};  // Where files are that the policy names; empty: where the program runs.
+  // Opened by somebody else. Listeners take theirs; one that nobody takes is an error.
+  PassedSockets* passed = nullptr;
+  // Does all that a start does, and serves nobody. An address that is taken is a warning then: it
+  // may be the service's own, which runs already.
+  bool only_check = false;
 };
 
 // May be used from one thread, but for what ServiceState says.
@@ -47,6 +53,10 @@ class Service final : public ServiceState {
   // they are ended when this takes longer than `deadline`.
   void Drain(Duration deadline);
 
+  // Whether every thread has turned to something new since this was last asked; one that hangs has
+  // not. From one thread, whichever.
+  bool IsAlive();
+
   // Where it listens.
   struct Address {
     std::string protocol;  // http
@@ -63,8 +73,9 @@ class Service final : public ServiceState {
 
  private:
   Service(Engine& engine, const PolicySpec& spec, const Log& log);
+  Result<void> OpenAll(const PolicySpec& spec, const ServiceOptions& options);
   Result<void> Open(const std::string& protocol, const ListenerSpec& spec, ManageRight manage,
-                    const std::string& folder);
+                    const ServiceOptions& options);
   void ApplyToListeners(const PolicySpec& spec);
 
   Engine& engine_;

@@ -50,7 +50,10 @@ void Worker::Add(const Entrance& entrance, ListeningSocket socket) {
 
 void Worker::Start() {
   sweep_->Start(SweepInterval(desk_.settings->limits));
-  thread_ = std::thread([this] { loop_.Run(); });
+  thread_ = std::thread([this] {
+    loop_.Run();
+    has_ended_.store(true, std::memory_order_release);
+  });
 }
 
 void Worker::Apply(std::shared_ptr<const Settings> settings) {
@@ -71,6 +74,10 @@ void Worker::Drain(Duration deadline) {
 
 void Worker::Join() {
   if (thread_.joinable()) thread_.join();
+}
+
+bool Worker::IsAlive() {
+  return has_ended_.load(std::memory_order_acquire) || witness_.HasTurned();
 }
 
 void Worker::Receive(Doorway& doorway, std::unique_ptr<Stream> stream) {

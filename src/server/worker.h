@@ -1,6 +1,7 @@
 // One thread of the service: a loop, the listeners it accepts from, and their connections.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -17,6 +18,7 @@
 #include "net/listening_socket.h"
 #include "net/tls_server.h"
 #include "server/handshake_log.h"
+#include "server/loop_witness.h"
 
 namespace weir {
 
@@ -56,6 +58,10 @@ class Worker final : public ConnectionKeeper, public TurnEnd {
   void Drain(Duration deadline);
   // Waits until it has drained.
   void Join();
+
+  // Whether its loop has turned since this was last asked, or has come to its end as it should.
+  // From one thread, whichever; once it was started.
+  bool IsAlive();
 
   // By its entrance, in the order in which they were added. From any thread.
   const ListenerMetrics& metrics(std::size_t entrance) const noexcept {
@@ -100,6 +106,8 @@ class Worker final : public ConnectionKeeper, public TurnEnd {
   bool draining_ = false;
   SteadyTime drain_deadline_{};
   std::unique_ptr<Timer> sweep_;
+  LoopWitness witness_{loop_};
+  std::atomic<bool> has_ended_{false};
   std::thread thread_;
 };
 

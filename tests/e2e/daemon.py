@@ -55,8 +55,8 @@ class Daemon:
     """A service under a policy. One that names no listeners gets http and resp; {folder} stands for
     a folder of its own."""
 
-    def __init__(self, policy, *, threads=None, environment=None, before=()):
-        """`before`: words to put before its command."""
+    def __init__(self, policy, *, threads=None, environment=None, before=(), pass_fds=()):
+        """`before`: words to put before its command; `pass_fds`: open files that it inherits."""
         self.folder = tempfile.TemporaryDirectory(prefix="weir-e2e-")
         self.policy_file = pathlib.Path(self.folder.name) / "weir.yaml"
         if "listen:" not in policy:
@@ -68,6 +68,7 @@ class Daemon:
             command += ["--threads", str(threads)]
         self.process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, cwd=self.folder.name,
+                                        pass_fds=pass_fds,
                                         env={**os.environ, **(environment or {})})
         self.log = []
         self.changed = threading.Condition()

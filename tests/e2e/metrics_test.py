@@ -51,6 +51,7 @@ METRICS = {
     "weir_waiters": ("gauge", set()),
     "weir_reservations": ("gauge", set()),
     "weir_buffered_bytes": ("gauge", set()),
+    "weir_ready": ("gauge", set()),
 }
 # The only values that labels other than rules' names have.
 VALUES = {
