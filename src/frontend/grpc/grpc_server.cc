@@ -322,6 +322,8 @@ void GrpcServer::End(GrpcCall& call, const GrpcStatus& status) {
   call.answered = door_.desk.loop.now().steady;
   if (status.code == GrpcCode::kOk && call.is_answered) return Send(call, More::kNo);
   Count(status.code);
+  // An error is an answer, too; but not to who sends more than may be.
+  if (status.code != GrpcCode::kResourceExhausted) session_.CreditRequest();
   call.status_message = PercentEncoded(status.message);
   call.fields = {{{.name = "grpc-status", .value = NumberOf(status.code), .is_fixed = true},
                   {.name = "grpc-message", .value = call.status_message}}};
