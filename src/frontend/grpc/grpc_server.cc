@@ -117,6 +117,7 @@ void GrpcServer::Flush() {
     session_.TakeOutput(replies_.next());
     replies_.CloseWhenSent();
   } else if (session_.is_over()) {
+    if (session_.is_broken()) door_.metrics.Refused(Refusal::kProtocol);
     replies_.CloseWhenSent();
   }
 }
@@ -342,7 +343,7 @@ void GrpcServer::End(GrpcCall& call, const GrpcStatus& status) {
     }
     session_.AnswerWithoutBody(call, std::span(all).first(count));
   }
-  session_.StopReading(call);
+  call.is_unwanted = true;
 }
 
 // For who does not speak gRPC.
@@ -350,7 +351,7 @@ void GrpcServer::AnswerPlainly(GrpcCall& call, std::string_view status, std::str
   door_.metrics.requests[ReplyCodeNumber(status)].Add();
   door_.metrics.Refused(Refusal::kProtocol);
   call.out.Append(text);
-  call.is_finished = true;
+  call.is_finished = call.is_unwanted = true;
   call.answered = door_.desk.loop.now().steady;
   const std::array<H2Field, 3> fields = {
       {{.name = ":status", .value = status},
@@ -389,6 +390,12 @@ void GrpcServer::SweepCall(GrpcCall& call, SteadyTime now) {
 }
 
 void GrpcServer::Sweep(SteadyTime now) {
+  const auto amid_since = session_.amid_since();
+  if (amid_since && now - *amid_since > door_.desk.settings->limits.header_timeout) {
+    door_.metrics.Refused(Refusal::kHeaderTimeout);
+    session_.EndWithError();
+    return replies_.CloseWhenSent();
+  }
   for (const auto& call : open_) SweepCall(*call, now);
   if (!exchange_.draining()) return;
   // First that there will be an end, so that who is about to call can go elsewhere.

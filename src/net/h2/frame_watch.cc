@@ -43,7 +43,8 @@ const std::array<H2FrameWatch::Allowance, kH2Abuses> H2FrameWatch::kAllowances =
     {.most = 0, .per_second = 0, .per_request = 0},                      // kContinuations
 }};
 
-H2FrameWatch::H2FrameWatch(const Bounds& bounds, SteadyTime now) noexcept : bounds_(bounds) {
+H2FrameWatch::H2FrameWatch(const Bounds& bounds, SteadyTime now) noexcept
+    : bounds_(bounds), began_(now) {
   for (std::size_t i = 0; i < kH2Abuses; ++i) left_[i] = kAllowances[i].most;
   refilled_.fill(now);
 }
@@ -56,6 +57,7 @@ std::optional<H2Abuse> H2FrameWatch::See(std::string_view bytes, SteadyTime now)
       bytes.remove_prefix(skipped);
       continue;
     }
+    if (head_size_ == 0 && !is_block_open_) began_ = now;
     const std::size_t taken = std::min(kHeadBytes - head_size_, bytes.size());
     std::memcpy(head_.data() + head_size_, bytes.data(), taken);
     head_size_ += taken;
@@ -107,8 +109,8 @@ std::optional<H2Abuse> H2FrameWatch::SeeBlock(bool begins, SteadyTime now) noexc
   }
   block_bytes_ += skip_;
   if (block_bytes_ > bounds_.header_block) return H2Abuse::kContinuations;
-  const bool ends = (head_[4] & kEndHeaders) != 0;
-  if (!ends) return std::nullopt;
+  is_block_open_ = (head_[4] & kEndHeaders) == 0;
+  if (is_block_open_) return std::nullopt;
   // A request takes some work however short it is.
   constexpr std::size_t kLeast = 256;
   return Charge(H2Abuse::kHeaderBytes, static_cast<std::int64_t>(std::max(block_bytes_, kLeast)),

@@ -135,7 +135,15 @@ struct H2Session::Hooks {
   }
 
   // Resets that a peer provokes cost as much as those it sends.
-  static int OnSent(nghttp2_session* /*session*/, const nghttp2_frame* frame, void* user) {
+  static int OnSent(nghttp2_session* session, const nghttp2_frame* frame, void* user) {
+    if (frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA) {
+      if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) StopReading(session, *frame);
+      return 0;
+    }
+    if (frame->hd.type == NGHTTP2_GOAWAY) {
+      Of(user).is_broken_ |= frame->goaway.error_code != NGHTTP2_NO_ERROR;
+      return 0;
+    }
     if (frame->hd.type != NGHTTP2_RST_STREAM) return 0;
     if (frame->rst_stream.error_code == NGHTTP2_NO_ERROR) return 0;
     H2Session& of = Of(user);
@@ -145,6 +153,13 @@ struct H2Session::Hooks {
   }
 
   // --- What goes out. ---
+
+  // Only now: nghttp2 drops what is to be sent on a stream that is about to be reset.
+  static void StopReading(nghttp2_session* session, const nghttp2_frame& frame) noexcept {
+    const H2Stream* const stream = Find(session, frame.hd.stream_id);
+    if (stream == nullptr || stream->has_ended || !stream->is_unwanted) return;
+    nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, stream->id, NGHTTP2_NO_ERROR);
+  }
 
   static ssize_t OnRead(nghttp2_session* session, std::int32_t id, std::uint8_t* room,
                         std::size_t size, std::uint32_t* flags, nghttp2_data_source* source,
@@ -270,11 +285,6 @@ void H2Session::AnswerWithoutBody(H2Stream& stream, std::span<const H2Field> fie
   stream.is_finished = true;
   const NvList list(fields);
   nghttp2_submit_response(session_.get(), stream.id, list.list.data(), list.count, nullptr);
-}
-
-void H2Session::StopReading(H2Stream& stream) noexcept {
-  if (stream.has_ended) return;
-  nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, stream.id, NGHTTP2_NO_ERROR);
 }
 
 void H2Session::Cancel(H2Stream& stream) noexcept {

@@ -36,6 +36,7 @@ struct H2Stream {
   bool is_answered = false;  // Headers were sent.
   bool is_finished = false;  // Nothing will be added to the answer.
   bool is_deferred = false;  // Waits for more to send.
+  bool is_unwanted = false;  // Once it is answered, the peer need not send the rest.
   ByteBuffer out{};          // Of the body.
   // Sent behind the body. What it refers to stays until the stream is closed.
   std::span<const H2Field> trailers{};
@@ -78,6 +79,8 @@ class H2Session {
   bool Feed(std::string_view bytes, SteadyTime now) noexcept;
   // Why that is so, if it is because of abuse.
   std::optional<H2Abuse> abuse() const noexcept { return abuse_; }
+  // Since when something has been coming in that is not complete.
+  std::optional<SteadyTime> amid_since() const noexcept { return watch_.amid_since(); }
   // What was sent is no HTTP/2 at all.
   bool is_other_protocol() const noexcept { return is_other_protocol_; }
 
@@ -92,8 +95,6 @@ class H2Session {
   void Resume(H2Stream& stream) noexcept;
   // Headers alone, and the end.
   void AnswerWithoutBody(H2Stream& stream, std::span<const H2Field> fields) noexcept;
-  // The peer need not send the rest.
-  void StopReading(H2Stream& stream) noexcept;
   void Cancel(H2Stream& stream) noexcept;
   // For the allowances of its peer.
   void CreditRequest() noexcept { watch_.CreditRequest(); }
@@ -111,6 +112,8 @@ class H2Session {
   // How many bytes it holds, those of streams not included.
   std::size_t bytes() const noexcept { return bytes_; }
   bool is_over() const noexcept;
+  // The peer was told that it broke the rules.
+  bool is_broken() const noexcept { return is_broken_; }
 
  private:
   struct Hooks;  // Called by nghttp2.
@@ -124,6 +127,7 @@ class H2Session {
   H2FrameWatch watch_;
   std::optional<H2Abuse> abuse_{};
   bool is_other_protocol_ = false;
+  bool is_broken_ = false;
   SteadyTime now_;
   std::size_t bytes_ = 0;
   std::unique_ptr<nghttp2_session, Free> session_;
