@@ -99,7 +99,7 @@ void GrpcServer::Feed(std::string_view bytes) {
     RefuseOtherProtocol();
   } else if (session_.abuse()) {
     door_.metrics.Refused(RefusalOf(*session_.abuse()));
-  } else {
+  } else if (session_.is_broken()) {
     door_.metrics.Refused(Refusal::kProtocol);
   }
   // What was asked by then is answered, unless that was abuse.

@@ -251,6 +251,7 @@ bool H2Session::Feed(std::string_view bytes, SteadyTime now) noexcept {
         session_.get(), reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
     is_other_protocol_ = used == NGHTTP2_ERR_BAD_CLIENT_MAGIC;
     if (used == NGHTTP2_ERR_FLOODED) abuse_ = H2Abuse::kPings;
+    is_broken_ |= used < 0;
     if (used < 0 && !abuse_) return false;
   }
   if (!abuse_) return !is_over();
