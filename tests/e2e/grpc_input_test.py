@@ -167,7 +167,7 @@ class NotGrpc(Input):
                 ("settings of five bytes", frame(h2_wire.SETTINGS, 0, 0, b"12345")),
                 ("a ping of five bytes", frame(h2_wire.PING, 0, 0, b"12345")),
                 ("a window of none", frame(h2_wire.WINDOW_UPDATE, 0, 0, bytes(4))),
-                ("too large a window", frame(h2_wire.WINDOW_UPDATE, 0, 0, b"\x7f\xff\xff\xff")),
+                ("too large a window", frame(h2_wire.WINDOW_UPDATE, 0, 0, b"\0\0\0\1")),
                 ("too large a frame", b"\xff\xff\xff" + frame(DATA, 0, 1)[3:]),
                 ("a promise", frame(h2_wire.PUSH_PROMISE, 4, 1, bytes(4))),
                 ("no header block", frame(h2_wire.HEADERS, 5, 1, b"\xff\xff\xff\xff\xff"))):

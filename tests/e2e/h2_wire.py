@@ -88,6 +88,10 @@ def call(stream, path, data, more=()):
     return head(stream, fields(path, more)) + frame(DATA, END_STREAM, stream, message(data))
 
 
+# As a client begins that will take whatever is answered.
+BEGIN = PREFACE + settings() + frame(WINDOW_UPDATE, 0, 0, struct.pack(">I", 2**31 - 1 - 65535))
+
+
 class Answer:
     def __init__(self):
         self.headers = {}
@@ -113,7 +117,7 @@ class Answer:
 class Connection:
     """One that has sent the preface, unless it is told not to."""
 
-    def __init__(self, port, *, begin=PREFACE + settings(), address="127.0.0.1", timeout=30,
+    def __init__(self, port, *, begin=BEGIN, address="127.0.0.1", timeout=30,
                  acknowledges=True):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout,
                                                source_address=(address, 0))
