@@ -19,7 +19,6 @@ enum FrameType : std::uint8_t {
   kWindowUpdate = 8,
   kContinuation = 9,
 };
-constexpr unsigned kEndStream = 0x1;
 constexpr unsigned kEndHeaders = 0x4;
 
 // Who sends as much as this at a time wants to get something across.
@@ -37,7 +36,7 @@ const std::array<H2FrameWatch::Allowance, kH2Abuses> H2FrameWatch::kAllowances =
     {.most = 200, .per_second = 10, .per_request = 1},                   // kPings
     {.most = 2'000, .per_second = 100, .per_request = 2},                // kWindows
     {.most = 500, .per_second = 10, .per_request = 1},                   // kPriorities
-    {.most = 2'000, .per_second = 200, .per_request = 2},                // kSmallData
+    {.most = 2'000, .per_second = 200, .per_request = 4},                // kSmallData
     {.most = 100, .per_second = 10, .per_request = 0},                   // kOthers
     {.most = 1 << 20, .per_second = 64 << 10, .per_request = 16 << 10},  // kHeaderBytes
     {.most = 0, .per_second = 0, .per_request = 0},                      // kContinuations
@@ -72,11 +71,10 @@ std::optional<H2Abuse> H2FrameWatch::See(std::string_view bytes, SteadyTime now)
 std::optional<H2Abuse> H2FrameWatch::SeeFrame(SteadyTime now) noexcept {
   const std::size_t length =
       (std::size_t{head_[0]} << 16) | (std::size_t{head_[1]} << 8) | head_[2];
-  const unsigned flags = head_[4];
   skip_ = length;
   switch (head_[3]) {
     case kData:
-      if (length >= kSmall || (flags & kEndStream) != 0) return std::nullopt;
+      if (length >= kSmall) return std::nullopt;
       return Charge(H2Abuse::kSmallData, 1, now);
     case kHeaders:
       return SeeBlock(true, now);
@@ -93,7 +91,6 @@ std::optional<H2Abuse> H2FrameWatch::SeeFrame(SteadyTime now) noexcept {
     case kWindowUpdate:
       return Charge(H2Abuse::kWindows, 1, now);
     case kPushPromise:  // Ends the connection anyway.
-    case kGoAway:
       return std::nullopt;
     default:
       return Charge(H2Abuse::kOthers, 1, now);

@@ -24,8 +24,8 @@ enum class H2Abuse : std::uint8_t {
   kPings,          // PING
   kWindows,        // WINDOW_UPDATE
   kPriorities,     // PRIORITY
-  kSmallData,      // DATA with little or nothing in it that does not end its request.
-  kOthers,         // Frames of unknown types.
+  kSmallData,      // DATA with little or nothing in it: a call has one or two such frames.
+  kOthers,         // Frames of unknown types, and GOAWAY.
   kHeaderBytes,    // Header blocks that led to no answer, by their bytes.
   kContinuations,  // CONTINUATION frames of one block, or bytes of it.
 };
