@@ -81,7 +81,7 @@ bool ReadDescriptor(std::string_view message, RlsRequest& request) {
       valid = ReadEntry(reader.bytes(), request.entries.emplace_back());
       ++descriptor.entries;
     } else if (reader.Is(2, WireType::kBytes)) {
-      if (!descriptor.limit) descriptor.limit.emplace();
+      if (!descriptor.limit) descriptor.limit = RlsDescriptor::Override{};
       valid = ReadOverride(reader.bytes(), *descriptor.limit);
     } else if (reader.Is(3, WireType::kBytes)) {
       if (!descriptor.hits) descriptor.hits.emplace();
