@@ -44,7 +44,7 @@ void GrpcFrame::Finish() noexcept {
 
 void GrpcCall::Begin(std::int32_t stream, SteadyTime now) {
   id = stream;
-  has_ended = is_answered = is_finished = is_deferred = is_unwanted = false;
+  has_ended = is_answered = is_finished = is_deferred = false;
   Empty(out);
   trailers = {};
   method = nullptr;

@@ -362,7 +362,6 @@ void GrpcServer::End(GrpcCall& call, const GrpcStatus& status) {
     }
     session_.AnswerWithoutBody(call, std::span(all).first(count));
   }
-  call.is_unwanted = true;
 }
 
 // For who does not speak gRPC.
@@ -370,7 +369,7 @@ void GrpcServer::AnswerPlainly(GrpcCall& call, std::string_view status, std::str
   door_.metrics.requests[ReplyCodeNumber(status)].Add();
   door_.metrics.Refused(Refusal::kProtocol);
   call.out.Append(text);
-  call.is_finished = call.is_unwanted = true;
+  call.is_finished = true;
   call.answered = door_.desk.loop.now().steady;
   const std::array<H2Field, 3> fields = {
       {{.name = ":status", .value = status},

@@ -51,7 +51,7 @@ bool ReadEntry(std::string_view message, NamedValue& entry) noexcept {
   return valid && !reader.is_broken();
 }
 
-bool ReadOverride(std::string_view message, RlsDescriptor::Override& limit) noexcept {
+bool ReadOverride(std::string_view message, RlsOverride& limit) noexcept {
   ProtobufReader reader(message);
   while (reader.Next()) {
     if (reader.Is(1, WireType::kVarint)) {
@@ -81,7 +81,7 @@ bool ReadDescriptor(std::string_view message, RlsRequest& request) {
       valid = ReadEntry(reader.bytes(), request.entries.emplace_back());
       ++descriptor.entries;
     } else if (reader.Is(2, WireType::kBytes)) {
-      if (!descriptor.limit) descriptor.limit = RlsDescriptor::Override{};
+      if (!descriptor.limit) descriptor.limit.emplace();
       valid = ReadOverride(reader.bytes(), *descriptor.limit);
     } else if (reader.Is(3, WireType::kBytes)) {
       if (!descriptor.hits) descriptor.hits.emplace();

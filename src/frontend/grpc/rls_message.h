@@ -17,17 +17,18 @@
 
 namespace weir {
 
+// A limit that counts instead of the policy's.
+struct RlsOverride {
+  std::uint64_t requests = 0;
+  std::uint64_t unit = 0;
+};
+
 struct RlsDescriptor {
   // Its entries among those of the whole request.
   std::size_t first_entry = 0;
   std::size_t entries = 0;
 
-  // A limit that counts instead of the policy's.
-  struct Override {
-    std::uint64_t requests = 0;
-    std::uint64_t unit = 0;
-  };
-  std::optional<Override> limit{};
+  std::optional<RlsOverride> limit{};
   std::optional<std::uint64_t> hits{};
   bool is_negative = false;
 };

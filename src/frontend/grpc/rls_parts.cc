@@ -14,7 +14,7 @@ std::string KeyOf(std::string_view domain, std::span<const NamedValue> entries) 
   return key;
 }
 
-Result<const Limit*> LimitOf(const RlsDescriptor::Override& limit, LimitCache& limits) {
+Result<const Limit*> LimitOf(const RlsOverride& limit, LimitCache& limits) {
   if (limit.requests == 0) return limits.Find("deny", "");
   const auto count = static_cast<std::int64_t>(limit.requests);
   return limits.Find(LimitCache::Bucket{

@@ -128,16 +128,23 @@ struct H2Session::Hooks {
     return 0;
   }
 
+  // Who was answered to the end need not send the rest. Only now, or the answer would not go out.
+  static void StopReading(nghttp2_session* session, const nghttp2_frame_hd& sent) noexcept {
+    if ((sent.flags & NGHTTP2_FLAG_END_STREAM) == 0) return;
+    const H2Stream* const stream = Find(session, sent.stream_id);
+    if (stream == nullptr || stream->has_ended) return;
+    nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, sent.stream_id, NGHTTP2_NO_ERROR);
+  }
+
   static int OnInvalid(nghttp2_session* /*session*/, const nghttp2_frame* /*frame*/, int error,
                        void* user) {
     if (error == NGHTTP2_ERR_REFUSED_STREAM) Of(user).handler_.OnRefused();
     return 0;
   }
 
-  // Resets that a peer provokes cost as much as those it sends.
   static int OnSent(nghttp2_session* session, const nghttp2_frame* frame, void* user) {
     if (frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA) {
-      if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) StopReading(session, *frame);
+      StopReading(session, frame->hd);
       return 0;
     }
     if (frame->hd.type == NGHTTP2_GOAWAY) {
@@ -146,6 +153,7 @@ struct H2Session::Hooks {
     }
     if (frame->hd.type != NGHTTP2_RST_STREAM) return 0;
     if (frame->rst_stream.error_code == NGHTTP2_NO_ERROR) return 0;
+    // Those that a peer provokes cost as much as those it sends.
     H2Session& of = Of(user);
     const auto abuse = of.watch_.Charge(H2Abuse::kResets, 1, of.now_);
     if (abuse && !of.abuse_) of.abuse_ = abuse;
@@ -153,13 +161,6 @@ struct H2Session::Hooks {
   }
 
   // --- What goes out. ---
-
-  // Only now: nghttp2 drops what is to be sent on a stream that is about to be reset.
-  static void StopReading(nghttp2_session* session, const nghttp2_frame& frame) noexcept {
-    const H2Stream* const stream = Find(session, frame.hd.stream_id);
-    if (stream == nullptr || stream->has_ended || !stream->is_unwanted) return;
-    nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, stream->id, NGHTTP2_NO_ERROR);
-  }
 
   static ssize_t OnRead(nghttp2_session* session, std::int32_t id, std::uint8_t* room,
                         std::size_t size, std::uint32_t* flags, nghttp2_data_source* source,

@@ -36,7 +36,6 @@ struct H2Stream {
   bool is_answered = false;  // Headers were sent.
   bool is_finished = false;  // Nothing will be added to the answer.
   bool is_deferred = false;  // Waits for more to send.
-  bool is_unwanted = false;  // Once it is answered, the peer need not send the rest.
   ByteBuffer out{};          // Of the body.
   // Sent behind the body. What it refers to stays until the stream is closed.
   std::span<const H2Field> trailers{};
@@ -87,7 +86,7 @@ class H2Session {
   // Appends all that can be sent now.
   void TakeOutput(ByteBuffer& out) noexcept;
 
-  // --- Answers. ---
+  // --- Answers. Who has not sent all of a request when it is answered is told not to. ---
 
   // The headers; a body follows, from stream.out.
   void Answer(H2Stream& stream, std::span<const H2Field> fields) noexcept;
