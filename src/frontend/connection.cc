@@ -253,7 +253,7 @@ void Connection::CheckDeadlines(SteadyTime now) noexcept {
     GoOn();
   } else if (draining_) {
     if (now - last_read_ > kQuiet) EndQuietly();
-  } else if (now - last_read_ > limits.idle_timeout) {
+  } else if (now - last_read_ > limits.idle_timeout && !protocol_->IsListenedTo()) {
     around_.door.metrics.Refused(Refusal::kIdleTimeout);
     EndQuietly();
   }

@@ -74,6 +74,8 @@ class Protocol {
   virtual void OnSweep(SteadyTime /*now*/) noexcept {}
   // The connection ends, because it was quiet for long enough: for a farewell.
   virtual void OnEnding() noexcept {}
+  // The peer asks nothing, and waits to be told something all the same: it is not idle.
+  virtual bool IsListenedTo() noexcept { return false; }
   // Bytes that it holds for requests and replies.
   virtual std::size_t held_bytes() const noexcept { return 0; }
 };

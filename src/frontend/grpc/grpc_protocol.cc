@@ -106,6 +106,13 @@ class GrpcProtocol final : public Protocol, private GrpcServices {
 
   void OnEnding() noexcept override { server_.SayGoodbye(); }
 
+  bool IsListenedTo() noexcept override {
+    bool is_watched = false;
+    server_.ForEachCall(
+        [&](const GrpcCall& call) { is_watched |= call.watched >= 0 && !call.is_finished; });
+    return is_watched;
+  }
+
   std::size_t held_bytes() const noexcept override { return server_.held_bytes(); }
 
  private:

@@ -99,7 +99,7 @@ void GrpcServer::Feed(std::string_view bytes) {
     RefuseOtherProtocol();
   } else if (session_.abuse()) {
     door_.metrics.Refused(RefusalOf(*session_.abuse()));
-  } else {
+  } else if (session_.is_broken()) {
     door_.metrics.Refused(Refusal::kProtocol);
   }
   // What was asked by then is answered, unless that was abuse.
@@ -109,15 +109,28 @@ void GrpcServer::Feed(std::string_view bytes) {
 
 void GrpcServer::Flush() {
   session_.TakeOutput(replies_.next());
+  if (session_.is_broken()) DropPending();
   if (replies_.closing()) return;
   // Resets that the peer made us send.
   if (session_.abuse()) {
     door_.metrics.Refused(RefusalOf(*session_.abuse()));
     session_.EndWithError();
     session_.TakeOutput(replies_.next());
+    DropPending();
     replies_.CloseWhenSent();
   } else if (session_.is_over()) {
+    if (session_.is_broken()) door_.metrics.Refused(Refusal::kProtocol);
     replies_.CloseWhenSent();
+  }
+}
+
+// Nothing more is sent, so nobody is waited for.
+void GrpcServer::DropPending() {
+  for (const auto& call : open_) {
+    if (!call->is_pending) continue;
+    services_.OnAbandoned(*call);
+    Awaited(*call);
+    Count(GrpcCode::kCancelled);
   }
 }
 
@@ -157,7 +170,14 @@ bool GrpcServer::OnHeader(H2Stream& stream, std::string_view name,
   constexpr std::size_t kOverhead = 32;  // As RFC 9113 counts.
   GrpcCall& call = CallOf(stream);
   call.header_bytes += name.size() + value.size() + kOverhead;
-  if (call.header_bytes > static_cast<std::size_t>(door_.desk.settings->limits.header)) return true;
+  const auto most = static_cast<std::size_t>(door_.desk.settings->limits.header);
+  if (call.header_bytes > most) {
+    // Who is far beyond it is not answered: a short block can mean thousands of large fields.
+    constexpr std::size_t kFar = 4;
+    if (call.header_bytes <= kFar * most) return true;
+    door_.metrics.Refused(Refusal::kHeader);
+    return false;
+  }
   if (name == ":path") {
     call.method = FindMethod(value);
     if (call.method == nullptr) call.path = value;
@@ -322,6 +342,8 @@ void GrpcServer::End(GrpcCall& call, const GrpcStatus& status) {
   call.answered = door_.desk.loop.now().steady;
   if (status.code == GrpcCode::kOk && call.is_answered) return Send(call, More::kNo);
   Count(status.code);
+  // An error is an answer, too; but not to who sends more than may be.
+  if (status.code != GrpcCode::kResourceExhausted) session_.CreditRequest();
   call.status_message = PercentEncoded(status.message);
   call.fields = {{{.name = "grpc-status", .value = NumberOf(status.code), .is_fixed = true},
                   {.name = "grpc-message", .value = call.status_message}}};
@@ -386,6 +408,12 @@ void GrpcServer::SweepCall(GrpcCall& call, SteadyTime now) {
 }
 
 void GrpcServer::Sweep(SteadyTime now) {
+  const auto amid_since = session_.amid_since();
+  if (amid_since && now - *amid_since > door_.desk.settings->limits.header_timeout) {
+    door_.metrics.Refused(Refusal::kHeaderTimeout);
+    session_.EndWithError();
+    return replies_.CloseWhenSent();
+  }
   for (const auto& call : open_) SweepCall(*call, now);
   if (!exchange_.draining()) return;
   // First that there will be an end, so that who is about to call can go elsewhere.

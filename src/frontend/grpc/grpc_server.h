@@ -84,6 +84,7 @@ class GrpcServer final : private H2Handler {
   void Count(GrpcCode code) noexcept;
   void Remove(GrpcCall& call) noexcept;
   void RefuseOtherProtocol();
+  void DropPending();
 
   Exchange& exchange_;
   Door& door_;

@@ -119,10 +119,12 @@ std::optional<Error> Check(const RlsRequest& request) {
   return std::nullopt;
 }
 
-// The unit in which a limit is told, if there is one that is as long as its window.
+// The unit in which a limit is told, if there is one that is as long as its window. Windows are
+// rounded up: 7/h takes a little more than an hour to fill.
 std::uint64_t UnitOf(Duration window) noexcept {
+  const auto rounded = std::chrono::floor<std::chrono::milliseconds>(window);
   for (std::size_t unit = 1; unit < kUnitSeconds.size(); ++unit) {
-    if (window == std::chrono::seconds(kUnitSeconds[unit])) return unit;
+    if (rounded == std::chrono::seconds(kUnitSeconds[unit])) return unit;
   }
   return 0;
 }
@@ -141,7 +143,10 @@ void WriteStatus(ProtobufWriter& writer, const RuleDecision& status, WallTime no
   const Decision& decision = status.decision;
   const auto inner = writer.Begin(2);
   writer.Number(1, decision.allowed ? kCodeOk : kCodeOverLimit);
-  if (HasLimit(decision)) {
+  if (decision.allowed && decision.limit >= kMaxCount) {
+    // Unlimited: as others say it, without a limit.
+    writer.Number(3, Uint32(decision.limit));
+  } else if (HasLimit(decision)) {
     const auto limit = writer.Begin(2);
     writer.Number(1, Uint32(decision.limit));
     writer.Number(2, UnitOf(status.window));
@@ -211,9 +216,24 @@ std::optional<Error> ReadRlsRequest(std::string_view message, RlsRequest& reques
   return Check(request);
 }
 
+// The rules that spoke for descriptors, each once.
+std::span<const RuleDecision> RlsWriter::RulesOf(std::span<const RuleDecision> statuses) {
+  rules_.clear();
+  for (const RuleDecision& status : statuses) {
+    const auto is_same = [&](const RuleDecision& other) {
+      return other.decision.rule == status.decision.rule &&
+             other.decision.limit == status.decision.limit && other.window == status.window;
+    };
+    if (HasLimit(status.decision) && std::ranges::none_of(rules_, is_same)) {
+      rules_.push_back(status);
+    }
+  }
+  return rules_;
+}
+
 void RlsWriter::WriteHeaders(ByteBuffer& out, const RlsReply& reply, const Settings& settings) {
   const Decision& decision = reply.answer.decision;
-  const auto rules = reply.rules.empty() ? reply.statuses : reply.rules;
+  const auto rules = reply.rules.empty() ? RulesOf(reply.statuses) : reply.rules;
   const DecisionFields fields = FieldsOf(decision, reply.now.wall);
   lines_.Clear();
   RoomyText text(lines_.Room(RateLimitHeadersRoom(rules) + kDenialHeadersRoom));

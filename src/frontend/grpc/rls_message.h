@@ -67,11 +67,13 @@ class RlsWriter {
   void Write(ByteBuffer& out, const RlsReply& reply, const Settings& settings);
 
  private:
+  std::span<const RuleDecision> RulesOf(std::span<const RuleDecision> statuses);
   void WriteHeaders(ByteBuffer& out, const RlsReply& reply, const Settings& settings);
 
   PolicyTexts policies_;
   ByteBuffer lines_;
   ByteBuffer body_;
+  std::vector<RuleDecision> rules_{};
   std::uint64_t random_ = 0;
 };
 

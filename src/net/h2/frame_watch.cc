@@ -19,7 +19,6 @@ enum FrameType : std::uint8_t {
   kWindowUpdate = 8,
   kContinuation = 9,
 };
-constexpr unsigned kEndStream = 0x1;
 constexpr unsigned kEndHeaders = 0x4;
 
 // Who sends as much as this at a time wants to get something across.
@@ -37,13 +36,14 @@ const std::array<H2FrameWatch::Allowance, kH2Abuses> H2FrameWatch::kAllowances =
     {.most = 200, .per_second = 10, .per_request = 1},                   // kPings
     {.most = 2'000, .per_second = 100, .per_request = 2},                // kWindows
     {.most = 500, .per_second = 10, .per_request = 1},                   // kPriorities
-    {.most = 2'000, .per_second = 200, .per_request = 2},                // kSmallData
+    {.most = 2'000, .per_second = 200, .per_request = 4},                // kSmallData
     {.most = 100, .per_second = 10, .per_request = 0},                   // kOthers
     {.most = 1 << 20, .per_second = 64 << 10, .per_request = 16 << 10},  // kHeaderBytes
     {.most = 0, .per_second = 0, .per_request = 0},                      // kContinuations
 }};
 
-H2FrameWatch::H2FrameWatch(const Bounds& bounds, SteadyTime now) noexcept : bounds_(bounds) {
+H2FrameWatch::H2FrameWatch(const Bounds& bounds, SteadyTime now) noexcept
+    : bounds_(bounds), began_(now) {
   for (std::size_t i = 0; i < kH2Abuses; ++i) left_[i] = kAllowances[i].most;
   refilled_.fill(now);
 }
@@ -56,6 +56,7 @@ std::optional<H2Abuse> H2FrameWatch::See(std::string_view bytes, SteadyTime now)
       bytes.remove_prefix(skipped);
       continue;
     }
+    if (head_size_ == 0 && !is_block_open_) began_ = now;
     const std::size_t taken = std::min(kHeadBytes - head_size_, bytes.size());
     std::memcpy(head_.data() + head_size_, bytes.data(), taken);
     head_size_ += taken;
@@ -70,11 +71,10 @@ std::optional<H2Abuse> H2FrameWatch::See(std::string_view bytes, SteadyTime now)
 std::optional<H2Abuse> H2FrameWatch::SeeFrame(SteadyTime now) noexcept {
   const std::size_t length =
       (std::size_t{head_[0]} << 16) | (std::size_t{head_[1]} << 8) | head_[2];
-  const unsigned flags = head_[4];
   skip_ = length;
   switch (head_[3]) {
     case kData:
-      if (length >= kSmall || (flags & kEndStream) != 0) return std::nullopt;
+      if (length >= kSmall) return std::nullopt;
       return Charge(H2Abuse::kSmallData, 1, now);
     case kHeaders:
       return SeeBlock(true, now);
@@ -91,7 +91,6 @@ std::optional<H2Abuse> H2FrameWatch::SeeFrame(SteadyTime now) noexcept {
     case kWindowUpdate:
       return Charge(H2Abuse::kWindows, 1, now);
     case kPushPromise:  // Ends the connection anyway.
-    case kGoAway:
       return std::nullopt;
     default:
       return Charge(H2Abuse::kOthers, 1, now);
@@ -107,8 +106,8 @@ std::optional<H2Abuse> H2FrameWatch::SeeBlock(bool begins, SteadyTime now) noexc
   }
   block_bytes_ += skip_;
   if (block_bytes_ > bounds_.header_block) return H2Abuse::kContinuations;
-  const bool ends = (head_[4] & kEndHeaders) != 0;
-  if (!ends) return std::nullopt;
+  is_block_open_ = (head_[4] & kEndHeaders) == 0;
+  if (is_block_open_) return std::nullopt;
   // A request takes some work however short it is.
   constexpr std::size_t kLeast = 256;
   return Charge(H2Abuse::kHeaderBytes, static_cast<std::int64_t>(std::max(block_bytes_, kLeast)),

@@ -24,8 +24,8 @@ enum class H2Abuse : std::uint8_t {
   kPings,          // PING
   kWindows,        // WINDOW_UPDATE
   kPriorities,     // PRIORITY
-  kSmallData,      // DATA with little or nothing in it that does not end its request.
-  kOthers,         // Frames of unknown types.
+  kSmallData,      // DATA with little or nothing in it: a call has one or two such frames.
+  kOthers,         // Frames of unknown types, and GOAWAY.
   kHeaderBytes,    // Header blocks that led to no answer, by their bytes.
   kContinuations,  // CONTINUATION frames of one block, or bytes of it.
 };
@@ -47,6 +47,13 @@ class H2FrameWatch {
   // A request was answered.
   void CreditRequest() noexcept;
 
+  // Since when the peer has been sending the preface, one frame or one header block; none if it is
+  // between two of them.
+  std::optional<SteadyTime> amid_since() const noexcept {
+    if (head_size_ == 0 && skip_ == 0 && !is_block_open_) return std::nullopt;
+    return began_;
+  }
+
  private:
   struct Allowance {
     std::int64_t most;
@@ -66,7 +73,9 @@ class H2FrameWatch {
   std::array<unsigned char, kHeadBytes> head_{};
   std::size_t head_size_ = 0;
   std::size_t skip_ = kPrefaceBytes;  // Bytes until the next frame.
-  std::size_t block_bytes_ = 0;       // Of the header block that is open.
+  SteadyTime began_;                  // The frame, or the block that it belongs to.
+  bool is_block_open_ = false;        // A header block goes on in the next frame.
+  std::size_t block_bytes_ = 0;       // Of it.
   int continuations_ = 0;             // Of it.
 };
 

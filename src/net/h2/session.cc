@@ -147,6 +147,10 @@ struct H2Session::Hooks {
       StopReading(session, frame->hd);
       return 0;
     }
+    if (frame->hd.type == NGHTTP2_GOAWAY) {
+      Of(user).is_broken_ |= frame->goaway.error_code != NGHTTP2_NO_ERROR;
+      return 0;
+    }
     if (frame->hd.type != NGHTTP2_RST_STREAM) return 0;
     if (frame->rst_stream.error_code == NGHTTP2_NO_ERROR) return 0;
     // Those that a peer provokes cost as much as those it sends.
@@ -248,6 +252,7 @@ bool H2Session::Feed(std::string_view bytes, SteadyTime now) noexcept {
         session_.get(), reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
     is_other_protocol_ = used == NGHTTP2_ERR_BAD_CLIENT_MAGIC;
     if (used == NGHTTP2_ERR_FLOODED) abuse_ = H2Abuse::kPings;
+    is_broken_ |= used < 0;
     if (used < 0 && !abuse_) return false;
   }
   if (!abuse_) return !is_over();

@@ -78,6 +78,8 @@ class H2Session {
   bool Feed(std::string_view bytes, SteadyTime now) noexcept;
   // Why that is so, if it is because of abuse.
   std::optional<H2Abuse> abuse() const noexcept { return abuse_; }
+  // Since when something has been coming in that is not complete.
+  std::optional<SteadyTime> amid_since() const noexcept { return watch_.amid_since(); }
   // What was sent is no HTTP/2 at all.
   bool is_other_protocol() const noexcept { return is_other_protocol_; }
 
@@ -109,6 +111,8 @@ class H2Session {
   // How many bytes it holds, those of streams not included.
   std::size_t bytes() const noexcept { return bytes_; }
   bool is_over() const noexcept;
+  // The peer was told that it broke the rules.
+  bool is_broken() const noexcept { return is_broken_; }
 
  private:
   struct Hooks;  // Called by nghttp2.
@@ -122,6 +126,7 @@ class H2Session {
   H2FrameWatch watch_;
   std::optional<H2Abuse> abuse_{};
   bool is_other_protocol_ = false;
+  bool is_broken_ = false;
   SteadyTime now_;
   std::size_t bytes_ = 0;
   std::unique_ptr<nghttp2_session, Free> session_;
