@@ -62,7 +62,8 @@ VALUES = {
     "result": {"applied", "refused"},
     "why": {"connections", "per_address", "buffers", "header", "body", "command", "pipeline",
             "output", "idle_timeout", "header_timeout", "write_timeout", "waiters", "token",
-            "protocol", "tls"},
+            "protocol", "tls", "h2_streams", "h2_resets", "h2_settings", "h2_pings", "h2_windows",
+            "h2_priorities", "h2_small_data", "h2_others", "h2_header_bytes", "h2_continuations"},
 }
 
 

@@ -167,6 +167,10 @@ class GrpcProtocol final : public Protocol, private GrpcServices {
       Wait(call, item.request, item.cost, pending.message.wait);
       return false;
     }
+    if (is_rls && MayHold(item.request)) {
+      Hold(call, item.request, item.cost);
+      return false;
+    }
     if (door_.desk.questions == nullptr) return true;
     AskLater(call, {.request = item.request, .cost = item.cost, .at_once = item.at_once});
     return false;
@@ -389,6 +393,18 @@ class GrpcProtocol final : public Protocol, private GrpcServices {
     if (call.timeout) patience = std::min(patience, *call.timeout);
     exchange_.CheckWaiting(request, {.cost = cost, .now = door_.desk.loop.now()}, patience,
                            PlaceOf(call));
+  }
+
+  // Envoy cannot be told to wait: the policy may say that its answers are held instead.
+  bool MayHold(const Request& request) const {
+    const Settings& settings = *door_.desk.settings;
+    return settings.queues && settings.queue_hold.value_or(Duration(0)) > Duration(0) &&
+           door_.desk.engine.MayQueue(request);
+  }
+  void Hold(GrpcCall& call, const Request& request, std::int64_t cost) {
+    server_.Await(call);
+    exchange_.CheckQueueing(request, {.cost = cost, .now = door_.desk.loop.now()},
+                            *door_.desk.settings->queue_hold, PlaceOf(call));
   }
 
   void Answer(GrpcCall& call, const Told& told) {

@@ -168,5 +168,28 @@ TEST(GrpcRlsRights, NegativeHitsNeedTheRightToManage) {
             "0");
 }
 
+TEST(GrpcRlsQueues, HoldsAnswersForAsLongAsThePolicySays) {
+  const std::string shaped = R"(
+rules:
+  - name: shaped
+    match: {domain: edge}
+    key: descriptor.user
+    limit: 1/s burst 5
+    algorithm: leaky_bucket
+    queue: true
+)";
+  GrpcUnderTest refusing({}, shaped);
+  EXPECT_EQ(CodeOf(refusing.Rls({kAnn})), kOk);
+  EXPECT_EQ(CodeOf(refusing.Rls({kAnn})), kOverLimit) << "nobody can tell Envoy to wait";
+  GrpcUnderTest holding({}, shaped + "queue_hold: 2s\n");
+  const auto id = holding.Begin(GrpcUnderTest::kRls, RlsRequestOf("edge", {kAnn}));
+  holding.Exchange();
+  ASSERT_EQ(holding.waits.size(), 1U);
+  EXPECT_EQ(holding.waits[0].patience, std::chrono::seconds(2));
+  holding.Decide(holding.waits[0], {.decision = {.allowed = true, .rule = "shaped"}});
+  holding.Exchange();
+  EXPECT_EQ(CodeOf(holding.Of(id)), kOk);
+}
+
 }  // namespace
 }  // namespace weir
