@@ -273,8 +273,10 @@ class Overrides(Rls):
             codes = [self.ask(descriptor).overall_code for _ in range(3)]
             self.assertEqual(codes, [OK, OK, OVER_LIMIT])
             # Values cannot pretend to be several entries.
-            forged = {"user": "&".join(f"{key}={value}" for key, value in values.items())}
-            self.assertEqual(self.ask(entries(limit=(2, "DAY"), **forged)).overall_code, OK)
+            (first, value), *rest = values.items()
+            forged = {first: "&".join([value, *(f"{key}={its}" for key, its in rest)])}
+            if forged != values:
+                self.assertEqual(self.ask(entries(limit=(2, "DAY"), **forged)).overall_code, OK)
         self.assertEqual((self.left(user=self.me), self.left(page=self.me)), (10, 3))
         # Nor is it the same elsewhere.
         said = self.client.ask("other", entries(user=self.me, limit=(2, "DAY")))

@@ -9,6 +9,7 @@ Beside every attack h2load asks ordinary questions, which must all be answered r
 
 import concurrent.futures
 import contextlib
+import os
 import pathlib
 import re
 import resource
@@ -66,11 +67,15 @@ def bomb(stream, references):
 
 
 class Attack(unittest.TestCase):
+    threads = None
+    before = ()
+
     @classmethod
     def setUpClass(cls):
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-        cls.service = cls.enterClassContext(daemon.Daemon(POLICY))
+        cls.service = cls.enterClassContext(
+            daemon.Daemon(POLICY, threads=cls.threads, before=cls.before))
         cls.body = pathlib.Path(cls.service.folder.name) / "body"
         cls.body.write_bytes(h2_wire.message(LOAD))
         # From now on everybody waits.
@@ -84,9 +89,10 @@ class Attack(unittest.TestCase):
     def connect(self, **more):
         return self.enterContext(h2_wire.Connection(self.service.grpc, address=ATTACKER, **more))
 
-    def bystander(self, count):
+    def bystander(self, count, streams=10):
         return subprocess.Popen(
-            ["h2load", "-n", str(count), "-c", "4", "-m", "10", "-t", "1", "-d", str(self.body),
+            ["h2load", "-n", str(count), "-c", "4", "-m", str(streams), "-t", "1", "-d",
+             str(self.body),
              "-H", "content-type: application/grpc", "-H", "te: trailers",
              f"http://127.0.0.1:{self.service.grpc}{RLS}"], stdout=subprocess.PIPE, text=True)
 
@@ -131,10 +137,13 @@ class Attack(unittest.TestCase):
             return [code for _, code in one.goaways]
 
         with self.watched(why, ATTACKERS):
-            attackers = [self.connect(begin=begin) for _ in range(ATTACKERS)]
-            with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            attackers = [self.connect(begin=begin, timeout=10) for _ in range(ATTACKERS)]
+            pool = concurrent.futures.ThreadPoolExecutor(8)
+            try:
                 for said in pool.map(attack, attackers):
                     self.assertEqual(said, [ENHANCE_YOUR_CALM])
+            finally:
+                pool.shutdown(cancel_futures=True)
 
 
 class Floods(Attack):
@@ -289,17 +298,23 @@ class Bystanders(Attack):
     """What the service pays for the calls of others while it is attacked.
 
     The attack is the same bytes on the same number of connections each time, so what it costs is
-    measured by itself, and taken off what both cost together. Everything else a machine does only
-    adds, so of several rounds the least counts; there are more of them where that is needed.
+    measured by itself, and taken off what both cost together. There is one thread for all, on a CPU
+    that neither attackers nor bystanders use. Everything else a machine does only adds, so of several
+    rounds the least counts; there are more of them where that is needed.
     """
 
-    CALLS = 80_000
+    threads = 1
+    CPUS = sorted(os.sched_getaffinity(0))
+    before = ("taskset", "-c", str(CPUS[0]))
+    CALLS = 20_000
     ROUNDS = range(3, 12)
     MOST = 1.1
 
     def setUp(self):
         if daemon.instrumented:
             self.skipTest("sanitizers have a cost of their own")
+        os.sched_setaffinity(0, set(self.CPUS[1:]) or set(self.CPUS))
+        self.addCleanup(os.sched_setaffinity, 0, set(self.CPUS))
 
     def cpu(self):
         """Seconds that all threads of the service have run."""
@@ -324,7 +339,9 @@ class Bystanders(Attack):
     def measure(self, *attack, load):
         self.settle()
         before = self.cpu()
-        bystander = self.bystander(self.CALLS) if load else None
+        # One call at a time on each connection: how many come together would depend on the attack,
+        # and with it what each costs.
+        bystander = self.bystander(self.CALLS, streams=1) if load else None
         try:
             if attack:
                 self.attack(*attack)
