@@ -127,31 +127,33 @@ install_test() {
   echo "The consumer project found, linked and used the installed library."
 }
 
-fuzz() {
-  local seed=${WEIR_FUZZ_SEED:-$((RANDOM * 32768 + RANDOM + 1))} status=0 target name corpus
-  local artifacts=$root/build/asan/fuzz-findings
-  mkdir -p "$artifacts"
-  # Random inputs must not count as coverage: it would differ from run to run.
-  export LLVM_PROFILE_FILE=$work/fuzz.profraw
-  for target in build/asan/tests/fuzz/*_fuzz; do
-    if [[ ! -x $target ]]; then
-      echo "There is no fuzz target."
-      break
-    fi
-    name=${target##*/}
-    # New inputs go to the first folder, so the committed corpus stays as it is.
-    corpus=("$work/corpus-$name")
-    mkdir -p "${corpus[0]}"
-    if [[ -d tests/fuzz/corpus/$name ]]; then corpus+=("tests/fuzz/corpus/$name"); fi
+# fuzz_one SEED TARGET: what it found is told in one piece, since several run side by side.
+fuzz_one() {
+  local seed=$1 target=$2 name=${2##*/} corpus
+  # New inputs go to the first folder, so the committed corpus stays as it is.
+  corpus=("$work/corpus-$name")
+  mkdir -p "${corpus[0]}"
+  if [[ -d tests/fuzz/corpus/$name ]]; then corpus+=("tests/fuzz/corpus/$name"); fi
+  if "$target" -max_total_time=12 -timeout=10 -rss_limit_mb=2048 -seed="$seed" \
+    -artifact_prefix="$findings/$name-" "${corpus[@]}" >"$work/$name.log" 2>&1; then
     echo "$name: 12 s, seed $seed"
-    if ! "$target" -max_total_time=12 -timeout=10 -rss_limit_mb=2048 -seed="$seed" \
-      -artifact_prefix="$artifacts/$name-" "${corpus[@]}" >"$work/fuzz.log" 2>&1; then
-      tail -n 60 "$work/fuzz.log"
-      echo "$name failed with seed $seed; its input is in $artifacts"
-      status=1
-    fi
-  done
-  return "$status"
+  else
+    tail -n 60 "$work/$name.log"
+    echo "$name failed with seed $seed; its input is in $findings"
+    return 1
+  fi
+}
+
+fuzz() {
+  local seed=${WEIR_FUZZ_SEED:-$((RANDOM * 32768 + RANDOM + 1))}
+  export work findings=$root/build/asan/fuzz-findings
+  mkdir -p "$findings"
+  # Random inputs must not count as coverage: it would differ from run to run.
+  export LLVM_PROFILE_FILE=$work/fuzz-%p.profraw
+  export -f fuzz_one
+  # Without a target, xargs would have nothing to fail with.
+  ls build/asan/tests/fuzz/*_fuzz >"$work/fuzzers"
+  xargs -P 2 -I {} bash -c "fuzz_one $seed {}" <"$work/fuzzers"
 }
 
 tidy() {

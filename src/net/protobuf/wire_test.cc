@@ -82,9 +82,10 @@ TEST(ProtobufReader, TellsWhatIsNoMessage) {
 }
 
 TEST(ProtobufReader, StopsAtWhatIsBrokenAndStaysThere) {
-  ProtobufReader reader(
+  const std::string message =
       "\x08\x01\x12\x05"
-      "a"s);
+      "a"s;
+  ProtobufReader reader(message);
   EXPECT_TRUE(reader.Next());
   EXPECT_FALSE(reader.Next());
   EXPECT_FALSE(reader.Next());

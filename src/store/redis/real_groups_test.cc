@@ -184,6 +184,10 @@ TEST_F(RealShards, GiveBackNothingThatDrainedBecauseAnotherWasDeniedBefore) {
     EXPECT_FALSE(group.Ask(by));
   };
   const auto state = [&] { return servers_[0].Ask({"GET", "weir1:{" + keys[0] + "}:r:t"}); };
+  // A server that is stopped lets nobody connect: whoever asks it then must be connected.
+  for (StoreOnThread* asker : {&first, &second}) {
+    for (const std::string& key : keys) Left(*asker, key, used_up);
+  }
   servers_[1].Signal(SIGSTOP);
   servers_[2].Signal(SIGSTOP);
   const std::string at_first = state();
