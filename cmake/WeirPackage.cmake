@@ -25,9 +25,9 @@ set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "rate limiter for everything that takes re
 set(CPACK_DEBIAN_PROGRAM_DESCRIPTION
 "Weir decides which requests may pass, by the rules of a policy file: token
 buckets, windows, logs, queues and concurrency, for addresses, users, keys or
-anything else that a request carries. Its service answers over HTTP and over
-the protocol of Redis; its state is in memory, or shared with other machines
-through Redis or Valkey.")
+anything else that a request carries. Its service answers over HTTP, over the
+protocol of Redis and over gRPC, Envoy's rate limit service included; its
+state is in memory, or shared with other machines through Redis or Valkey.")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA
     ${packaging}/debian/conffiles ${packaging}/debian/postinst ${packaging}/debian/prerm
     ${packaging}/debian/postrm)

@@ -63,6 +63,9 @@ class Stream {
   // The other end's address without its port: 203.0.113.9, 2001:db8::1; empty on a unix socket.
   virtual std::string_view peer() const noexcept = 0;
 
+  // Whether both sides have begun to agree on how to talk, and nothing can be said yet.
+  virtual bool is_agreeing() const noexcept { return false; }
+
   // Bytes of memory that it holds for what is on its way.
   virtual std::size_t buffered() const noexcept { return 0; }
 };

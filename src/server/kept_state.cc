@@ -48,6 +48,9 @@ void SetAside(const std::string& path, const Error& error, const Log& log) {
 Result<Engine> ResumeEngine(const Policy& policy, const EngineOptions& options, const Log& log) {
   const std::string path = SnapshotPath(policy);
   if (path.empty()) return Engine::Make(policy, options);
+  if (const Result<void> room = CheckRoomForSnapshot(path); !room) {
+    log.Fail("memory: snapshot: " + room.error().message + "; the state will be lost at the end");
+  }
   Result<std::optional<ReadSnapshot>> snapshot = LoadSnapshot(path, policy, options);
   if (snapshot && *snapshot) {
     TellLoaded(path, **snapshot, log);

@@ -73,10 +73,12 @@ Result<Access> Listener::ReadAccess() const {
 
 void Listener::Adopt(const ListenerSpec& spec, ManageRight manage) {
   manage_ = manage;
+  // What was written for another address, or for one that speaks TLS or does not, might let people
+  // in here whom nobody meant to.
+  if (spec.address != spec_.address) return;
+  if (spec.tls_certificate.empty() != spec_.tls_certificate.empty()) return;
   spec_.token = spec.token;
   spec_.manage_token = spec.manage_token;
-  // Never in the clear what was meant to be hidden; nor the other way round without a new start.
-  if (spec.tls_certificate.empty() != spec_.tls_certificate.empty()) return;
   spec_.tls_certificate = spec.tls_certificate;
   spec_.tls_key = spec.tls_key;
   spec_.tls_client_ca = spec.tls_client_ca;

@@ -167,8 +167,8 @@ void Service::ApplyToListeners(const PolicySpec& spec) {
   }
   if (Fixed(listen) != Fixed(listen_)) {
     log_.Warn(
-        "listen: addresses, and whether TLS is spoken there, are those of the start; restart to "
-        "change them");
+        "listen: addresses, and whether TLS is spoken there, are those of the start, and listeners "
+        "for which these were changed keep their tokens and certificates; restart to change them");
   }
   RefreshListeners(true);
 }

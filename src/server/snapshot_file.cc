@@ -45,11 +45,21 @@ std::string FolderOf(const std::string& path) {
   return parent.empty() ? "." : parent;
 }
 
+// Whose folder it is: root may look after the state of another.
+uid_t OwnerOfFolder(const std::string& path) {
+  struct stat status{};
+  return stat(FolderOf(path).c_str(), &status) == 0 ? status.st_uid : geteuid();
+}
+
+bool MayHaveWritten(uid_t user, const std::string& path) {
+  return user == geteuid() || user == 0 || (geteuid() == 0 && user == OwnerOfFolder(path));
+}
+
 // What is wrong with the file as such, or nothing.
-std::string WhyNotBelieved(const struct stat& status) {
+std::string WhyNotBelieved(const std::string& path, const struct stat& status) {
   if (S_ISDIR(status.st_mode)) return "is a folder; name a file in it";
   if (!S_ISREG(status.st_mode)) return "is no regular file";
-  if (status.st_uid != geteuid() && status.st_uid != 0) {
+  if (!MayHaveWritten(status.st_uid, path)) {
     return "belongs to user " + std::to_string(status.st_uid) + ", and is not believed";
   }
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
@@ -66,7 +76,7 @@ Result<OpenFile> OpenToRead(const std::string& path, struct stat& status) {
     return SystemFailure(path, "cannot be opened");
   }
   if (fstat(file.get(), &status) != 0) return SystemFailure(path, "cannot be read");
-  if (const std::string why = WhyNotBelieved(status); !why.empty()) return Failure(path, why);
+  if (const std::string why = WhyNotBelieved(path, status); !why.empty()) return Failure(path, why);
   return file;
 }
 
@@ -97,6 +107,10 @@ Result<SnapshotReport> WriteNew(Engine& engine, const std::string& path) {
   constexpr int kMode = S_IRUSR | S_IWUSR;
   const OpenFile file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode));
   if (!file.is_open()) return SystemFailure(path, "cannot be made");
+  // For those who will read it when root is done with it.
+  if (geteuid() == 0 && fchown(file.get(), OwnerOfFolder(path), static_cast<gid_t>(-1)) != 0) {
+    return SystemFailure(path, "cannot be given away");
+  }
   Result<SnapshotReport> report =
       engine.Save([&](std::span<const std::byte> bytes) { return WriteAll(file, path, bytes); });
   if (report && fsync(file.get()) != 0) return SystemFailure(path, "cannot be written");
@@ -148,16 +162,23 @@ Result<std::string> SetSnapshotAside(const std::string& path) {
   return aside;
 }
 
+Result<void> CheckRoomForSnapshot(const std::string& path) {
+  const std::string folder = FolderOf(path);
+  // A file without a name: nobody ever sees it.
+  const OpenFile probe(
+      open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  if (probe.is_open()) return {};
+  const bool is_unknown = errno == EOPNOTSUPP || errno == EISDIR;  // To this file system.
+  if (is_unknown && access(folder.c_str(), W_OK | X_OK) == 0) return {};
+  return SystemFailure(path, "no file can be made beside it");
+}
+
 Result<void> CheckSnapshot(const Policy& policy) {
   const std::string path = SnapshotPath(policy);
   if (path.empty()) return {};
   const auto snapshot = LoadSnapshot(path, policy, {});
   if (!snapshot) return std::unexpected(snapshot.error());
-  const std::string folder = FolderOf(path);
-  if (access(folder.c_str(), W_OK | X_OK) != 0) {
-    return SystemFailure(path, "no file can be made beside it");
-  }
-  return {};
+  return CheckRoomForSnapshot(path);
 }
 
 }  // namespace weir

@@ -2,7 +2,8 @@
 //
 // It is replaced as a whole, by way of FILE.new beside it, so that there is always the old one or
 // the new one. It holds the secret that keys are hashed with: it is for its owner alone, and one
-// that somebody else could have written is not believed.
+// that somebody else could have written is not believed. Root takes up and leaves that of whoever
+// owns the folder.
 #pragma once
 
 #include <optional>
@@ -29,6 +30,9 @@ Result<SnapshotReport> SaveSnapshot(Engine& engine, const std::string& path);
 
 // Out of the way of the next, as FILE.bad. Not a folder, which is never a snapshot.
 Result<std::string> SetSnapshotAside(const std::string& path);
+
+// Whether one could be left there. Leaves nothing.
+Result<void> CheckRoomForSnapshot(const std::string& path);
 
 // Whether a service under this policy could take up what is there, and leave its own. Changes
 // nothing.

@@ -92,6 +92,19 @@ TEST_F(SnapshotFile, IsNotBelievedIfOthersCouldHaveWrittenIt) {
   }
 }
 
+// A look at the service of another user, by root, must cost that user nothing.
+TEST_F(SnapshotFile, OfWhoeverOwnsTheFolderIsTakenUpAndLeftByRoot) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can";
+  ASSERT_EQ(chown(folder_.c_str(), 12'345, 0), 0);
+  Save();
+  struct stat status{};
+  ASSERT_EQ(stat(path().c_str(), &status), 0);
+  EXPECT_EQ(status.st_uid, 12'345U);
+  EXPECT_EQ(WhyNotLoaded(), "");
+  ASSERT_EQ(chown(path().c_str(), 12'346, 0), 0);
+  EXPECT_THAT(WhyNotLoaded(), HasSubstr("belongs to user 12346"));
+}
+
 TEST_F(SnapshotFile, IsNeverALinkAFolderOrAPipe) {
   std::filesystem::create_symlink("weir.yaml", path());
   EXPECT_THAT(WhyNotLoaded(), HasSubstr("symbolic link"));

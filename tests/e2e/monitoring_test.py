@@ -30,7 +30,8 @@ rules:
     limit: 1/h
 """
 # What only a service with certificates has.
-WITH_TLS = {"weir_tls_certificate_expiry_seconds": {"listener"}}
+WITH_TLS = {"weir_tls_certificate_expiry_seconds": {"listener"},
+            "weir_tls_reloads_total": {"listener", "result"}}
 # Put there by Prometheus, not by us.
 ADDED = {"instance", "job", "le"}
 UNITS = {"reqps", "ops", "percentunit", "s", "bytes", "none"}

@@ -235,6 +235,13 @@ class Kept(unittest.TestCase):
         service.wait_for("the state is lost")
         self.assertTrue(self.file.is_dir())
 
+    def test_a_place_where_nothing_can_be_written_is_told_at_the_start(self):
+        self.file = self.file.parent / "nowhere" / "state"
+        service = self.service()
+        service.wait_for("the state will be lost at the end")
+        self.assertTrue(self.check(service, "token")["allowed"])
+        self.assertEqual(service.terminate(), 1)
+
     def test_a_disk_that_is_full_leaves_the_old_file(self):
         with self.service() as first:
             self.exhaust(first, "token")

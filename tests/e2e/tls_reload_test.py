@@ -318,6 +318,22 @@ class Tokens(unittest.TestCase):
             self.assertEqual(client.post("/v1/refund", refund).status, 200)
             self.assertFalse([line for line in running.log if "restart" in line])
 
+    def test_what_is_written_for_another_address_lets_nobody_in(self):
+        token = {"WEIR_E2E_ONE": "the-only-token-there-is"}
+        text = "listen:\n  http: { address: 127.0.0.1:0, token: env:WEIR_E2E_ONE }\n" + RULES
+        with daemon.Daemon(text, environment=token) as running:
+            client = self.enterContext(tls_wire.http_wire.Client(running.http))
+            for version, listen in enumerate(("listen: { http: 127.0.0.1:1 }\n", ""), 2):
+                new = running.policy_file.with_suffix(".new")
+                new.write_text(listen + RULES, encoding="utf-8")
+                after = len(running.log)
+                os.replace(new, running.policy_file)
+                running.wait_for(f"version {version} is in force", after=after)
+                running.wait_for("keep their tokens and certificates", after=after)
+                # Said after the listeners were told: whoever is told by now refuses.
+                self.assertEqual(self.check(client, "none"), 401)
+                self.assertEqual(self.check(client, "the-only-token-there-is"), 200)
+
 
 if __name__ == "__main__":
     daemon.main()

@@ -5,6 +5,7 @@
 """
 
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -162,6 +163,18 @@ class Clients(OnOneService):
             connection.socket.shutdown(socket.SHUT_WR)
             self.assertIn(b'"allowed":true', connection.read())
             self.assertEqual(connection.read(), b"")
+
+    def test_the_end_of_the_service_waits_for_a_handshake(self):
+        with tls_wire.ByHand(self.daemon.http, self.trusting) as far_away:
+            far_away.socket.sendall(far_away.first_words())
+            far_away.came.write(far_away.read_wire())  # The other side is waiting for us now.
+            self.daemon.tell(signal.SIGTERM)
+            # Much longer than one who says nothing is waited for, and the next words are as late.
+            time.sleep(0.35)
+            far_away.handshake()
+            far_away.send(CHECK)
+            self.assertTrue(far_away.read().startswith(b"HTTP/1.1 200"))
+        self.assertEqual(self.daemon.process.wait(daemon.PATIENCE), 0)
 
     def test_a_farewell_is_said(self):
         with tls_wire.ByHand(self.daemon.http, self.trusting).handshake() as connection:
