@@ -158,13 +158,17 @@ CallTypes::Course Engine::State::Prepare(CallWithRoom<kRoom>& call, Verb verb,
 template Call::Course Engine::State::Prepare(Call&, Verb, std::int64_t) noexcept;
 template Call::Course Engine::State::Prepare(SmallCall&, Verb, std::int64_t) noexcept;
 
-void Engine::State::CountDenials(Call& call, Now now) noexcept {
+template <std::size_t kRoom>
+void Engine::State::CountDenials(CallWithRoom<kRoom>& call, Now now) noexcept {
   if (is_shared()) return CountSharedDenials(call);
   for (std::size_t i = call.NextDenial(0); i < call.rules(); i = call.NextDenial(i + 1)) {
     const Duration length = CountDenial(call.version(), call.DenialUnder(i), *memory, now);
     if (length > Duration(0)) call.Ban(i, length);
   }
 }
+
+template void Engine::State::CountDenials(Call&, Now) noexcept;
+template void Engine::State::CountDenials(SmallCall&, Now) noexcept;
 
 template <std::size_t kRoom>
 void Engine::State::NoteOutcome(CallWithRoom<kRoom>& call, Now now) noexcept {

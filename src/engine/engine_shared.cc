@@ -47,7 +47,8 @@ void Engine::State::CheckSomeShared(std::span<BatchRequest> requests, Now now) n
   }
 }
 
-void Engine::State::CountSharedDenials(Call& call) noexcept {
+template <std::size_t kRoom>
+void Engine::State::CountSharedDenials(CallWithRoom<kRoom>& call) noexcept {
   std::vector<DenialNotes::Denied> denied = DenialNotes::Of(call);
   if (denied.empty()) return;
   const SteadyTime until = call.asked_at() + place->timeout();
@@ -56,6 +57,9 @@ void Engine::State::CountSharedDenials(Call& call) noexcept {
     call.Ban(ban.number, ban.length);
   }
 }
+
+template void Engine::State::CountSharedDenials(Call&) noexcept;
+template void Engine::State::CountSharedDenials(SmallCall&) noexcept;
 
 Charge Engine::State::ChargeFor(const LimitRequest& request, const Limit& limit,
                                 SubjectWriter& subject) const noexcept {

@@ -70,8 +70,10 @@ struct Engine::State {
   CallTypes::Course Prepare(CallWithRoom<kRoom>& call, Verb verb, std::int64_t cost) noexcept;
   static Answer AnswerWithoutCounting(Call::Course course, std::int64_t cost) noexcept;
   // After a denial: bans, which may change what the rules say.
-  void CountDenials(Call& call, Now now) noexcept;
-  void CountSharedDenials(Call& call) noexcept;
+  template <std::size_t kRoom>
+  void CountDenials(CallWithRoom<kRoom>& call, Now now) noexcept;
+  template <std::size_t kRoom>
+  void CountSharedDenials(CallWithRoom<kRoom>& call) noexcept;
   // The rules' final say on a request that was not merely asked about.
   template <std::size_t kRoom>
   void NoteOutcome(CallWithRoom<kRoom>& call, Now now) noexcept;

@@ -6,9 +6,12 @@
 namespace weir {
 
 struct Engine::State::JointCall::Part {
-  // Either a call under the policy's rules,
-  std::optional<Call> call{};
+  // Either a call under the policy's rules, if it charges anything: one of these,
+  std::unique_ptr<SmallCall> small{};
+  std::unique_ptr<Call> large{};
   Call::Course course = Call::Course::kNoRule;
+  std::int64_t cost = 0;
+  bool is_call = true;
   // or a charge under a limit of its own, which it keeps.
   std::shared_ptr<const Limit> kept{};
   std::optional<SubjectWriter> subject{};
@@ -16,6 +19,13 @@ struct Engine::State::JointCall::Part {
   Decision decision{};
 
   std::size_t first = 0;  // Of its charges among those of all.
+
+  bool charges_by_rules() const noexcept { return course == Call::Course::kCharges; }
+  // Only if it does.
+  template <typename Deed>
+  decltype(auto) WithCall(Deed&& deed) {
+    return small ? deed(*small) : deed(*large);
+  }
 };
 
 Engine::State::JointCall::JointCall(State& state, const PolicyVersion& version,
@@ -23,6 +33,7 @@ Engine::State::JointCall::JointCall(State& state, const PolicyVersion& version,
     : state_(state), version_(version), verb_(verb) {
   for (const RequestPart& asked : parts.first(std::min(parts.size(), kMostParts))) {
     Part& part = *parts_.emplace_back(std::make_unique<Part>());
+    part.cost = NearestCost(asked.cost);
     if (asked.limit == nullptr) {
       Prepare(asked, part);
     } else {
@@ -34,17 +45,42 @@ Engine::State::JointCall::JointCall(State& state, const PolicyVersion& version,
 
 Engine::State::JointCall::~JointCall() = default;
 
-Call& Engine::State::JointCall::call(std::size_t number) noexcept { return *parts_[number]->call; }
+std::vector<DenialNotes::Denied> Engine::State::JointCall::DeniedOf(std::size_t number) {
+  return parts_[number]->WithCall([](auto& call) { return DenialNotes::Of(call); });
+}
+
+void Engine::State::JointCall::Ban(std::size_t number, const DenialNotes::Ban& ban) noexcept {
+  parts_[number]->WithCall([&](auto& call) { call.Ban(ban.number, ban.length); });
+}
+
+void Engine::State::JointCall::CountDenials(std::size_t number, SteadyTime asked_at,
+                                            Now now) noexcept {
+  parts_[number]->WithCall([&](auto& call) {
+    call.SetAskedAt(asked_at);
+    state_.CountDenials(call, now);
+  });
+}
 
 void Engine::State::JointCall::Prepare(const RequestPart& asked, Part& part) {
-  part.call.emplace(version_, state_.hasher, asked.request);
-  part.course = state_.Prepare(*part.call, verb_, NearestCost(asked.cost));
-  part.call->RefuseDelays();
+  part.small = std::make_unique<SmallCall>(version_, state_.hasher, asked.request);
+  part.course = state_.Prepare(*part.small, verb_, part.cost);
+  if (part.course == Call::Course::kTooMany) {
+    part.small.reset();
+    part.large = std::make_unique<Call>(version_, state_.hasher, asked.request);
+    part.course = state_.Prepare(*part.large, verb_, part.cost);
+  }
+  if (part.charges_by_rules()) {
+    part.WithCall([](auto& call) { call.RefuseDelays(); });
+  } else {
+    part.small.reset();
+    part.large.reset();
+  }
   refused_ |= part.course == Call::Course::kDenyList || part.course == Call::Course::kTooMany;
 }
 
 void Engine::State::JointCall::PrepareLimit(const RequestPart& asked, Part& part) {
-  const std::int64_t cost = NearestCost(asked.cost);
+  part.is_call = false;
+  const std::int64_t cost = part.cost;
   const Limit* limit = asked.limit;
   if (state_.is_shared()) {
     const std::scoped_lock lock(state_.limits_mutex);
@@ -66,10 +102,12 @@ void Engine::State::JointCall::Gather() {
   for (const auto& part : parts_) {
     part->first = charges_.size();
     // One part that is refused in any case must not cost the others anything.
-    if (part->call && part->course == Call::Course::kCharges) {
-      if (refused_ && verb_ == Verb::kCheck) part->call->SetVerb(Verb::kPeek);
-      const std::span<const Charge> its = part->call->group().charges;
-      charges_.insert(charges_.end(), its.begin(), its.end());
+    if (part->charges_by_rules()) {
+      part->WithCall([&](auto& call) {
+        if (refused_ && verb_ == Verb::kCheck) call.SetVerb(Verb::kPeek);
+        const std::span<const Charge> its = call.group().charges;
+        charges_.insert(charges_.end(), its.begin(), its.end());
+      });
     } else if (part->charge) {
       if (refused_ && verb_ == Verb::kCheck) part->charge->verb = Verb::kPeek;
       charges_.push_back(*part->charge);
@@ -95,11 +133,13 @@ void Engine::State::JointCall::Spread() noexcept {
     const auto from = decisions_.begin() + static_cast<std::ptrdiff_t>(part->first);
     if (part->charge) {
       part->decision = *from;
-    } else if (part->course == Call::Course::kCharges) {
-      Group& its = part->call->group();
-      std::copy_n(from, its.decisions.size(), its.decisions.begin());
-      its.decision = Combine(its.charges, its.decisions);
-      part->call->TakeUpBans();
+    } else if (part->charges_by_rules()) {
+      part->WithCall([&](auto& call) {
+        Group& its = call.group();
+        std::copy_n(from, its.decisions.size(), its.decisions.begin());
+        its.decision = Combine(its.charges, its.decisions);
+        call.TakeUpBans();
+      });
     }
   }
 }
@@ -111,33 +151,35 @@ void Engine::State::JointCall::Fail() noexcept {
                         .reason = Reason::kStoreFailure,
                         .source = Source::kClosed,
                         .cost = part->charge->cost};
-    } else if (part->course == Call::Course::kCharges) {
-      part->call->Fail();
+    } else if (part->charges_by_rules()) {
+      part->WithCall([](auto& call) { call.Fail(); });
     }
   }
 }
 
 std::size_t Engine::State::JointCall::NextDenied(std::size_t number) const noexcept {
   for (; number < parts_.size(); ++number) {
-    const Part& part = *parts_[number];
-    const bool decided = part.course == Call::Course::kCharges && verb_ == Verb::kCheck;
-    if (decided && !refused_ && part.call->NextDenial(0) < part.call->rules()) break;
+    Part& part = *parts_[number];
+    const bool decided = part.charges_by_rules() && verb_ == Verb::kCheck && !refused_;
+    if (decided && part.WithCall([](auto& call) { return call.NextDenial(0) < call.rules(); })) {
+      break;
+    }
   }
   return number;
 }
 
 RuleDecision Engine::State::JointCall::DecisionOf(Part& part, Answer& answer) noexcept {
-  if (!part.call) {
+  if (!part.is_call) {
     answer.decision = part.decision;
     return {.decision = part.decision,
             .window = part.charge ? part.charge->limit->refill_time() : Duration(0)};
   }
-  if (part.course != Call::Course::kCharges) {
-    answer = AnswerWithoutCounting(part.course, part.call->cost());
+  if (!part.charges_by_rules()) {
+    answer = AnswerWithoutCounting(part.course, part.cost);
     return {.decision = answer.decision};
   }
   std::array<RuleDecision, kMaxGroupCharges> rules;
-  part.call->Conclude(rules, answer);
+  part.WithCall([&](auto& call) { call.Conclude(rules, answer); });
   const auto met = std::span(rules).first(answer.rules);
   const auto speaks = std::ranges::find_if(met, [&](const RuleDecision& rule) {
     return !rule.shadow && rule.decision.rule == answer.decision.rule;
@@ -151,11 +193,11 @@ Answer Engine::State::JointCall::Conclude(Now now, std::vector<RuleDecision>& ea
   bool spoken = false;
   Duration delay{0};
   for (const auto& part : parts_) {
-    if (verb_ == Verb::kCheck && part->call) {
-      if (part->course != Call::Course::kCharges) {
+    if (verb_ == Verb::kCheck && part->is_call) {
+      if (!part->charges_by_rules()) {
         state_.NoteOutcome(part->course);
       } else if (!refused_) {
-        state_.NoteOutcome(*part->call, now);
+        part->WithCall([&](auto& call) { state_.NoteOutcome(call, now); });
       }
     }
     Answer answer;
@@ -163,7 +205,7 @@ Answer Engine::State::JointCall::Conclude(Now now, std::vector<RuleDecision>& ea
     all.rules += answer.rules;
     delay = std::max(delay, answer.decision.delay);
     // Who is not counted has nothing to say, unless it is refused.
-    const bool counts = part->charge || part->course == Call::Course::kCharges;
+    const bool counts = part->charge || part->charges_by_rules();
     if (!counts && answer.decision.allowed) continue;
     if (spoken && !SpeaksBefore(answer.decision, all.decision)) continue;
     spoken = true;
@@ -194,9 +236,8 @@ Answer Engine::State::DoTogether(std::span<const RequestPart> parts, Verb verb, 
     } else {
       joint.Spread();
     }
-    for (std::size_t i = joint.NextDenied(0); i < joint.calls(); i = joint.NextDenied(i + 1)) {
-      joint.call(i).SetAskedAt(asked_at);
-      CountDenials(joint.call(i), now);
+    for (std::size_t i = joint.NextDenied(0); i < joint.parts(); i = joint.NextDenied(i + 1)) {
+      joint.CountDenials(i, asked_at, now);
     }
   }
   std::vector<RuleDecision> told;

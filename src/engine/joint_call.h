@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/denial_notes.h"
 #include "engine/engine_state.h"
 
 namespace weir {
@@ -31,11 +32,15 @@ class Engine::State::JointCall {
   void Spread() noexcept;
   // For a group that the store did not decide: every rule denies.
   void Fail() noexcept;
-  // The parts whose denials may lead to bans, by their numbers: calls() if there is none from
+  // The parts whose denials may lead to bans, by their numbers: parts() if there is none from
   // `number` on.
   std::size_t NextDenied(std::size_t number) const noexcept;
-  std::size_t calls() const noexcept { return parts_.size(); }
-  Call& call(std::size_t number) noexcept;
+  std::size_t parts() const noexcept { return parts_.size(); }
+  // What is to be counted of such a part, and what comes of it; at once, or by a shared store,
+  // which was asked then.
+  std::vector<DenialNotes::Denied> DeniedOf(std::size_t number);
+  void Ban(std::size_t number, const DenialNotes::Ban& ban) noexcept;
+  void CountDenials(std::size_t number, SteadyTime asked_at, Now now) noexcept;
   // Notes what was decided, and answers. `each` has what speaks for each part.
   Answer Conclude(Now now, std::vector<RuleDecision>& each) noexcept;
   // The keys that something was given back to.

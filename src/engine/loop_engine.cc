@@ -344,13 +344,11 @@ class JointQuestion final : public Completion {
   // Of one part after the other, in what is left of the time that the store had.
   void CountDenials(std::size_t number) noexcept {
     number = call_->NextDenied(number);
-    if (number == call_->calls() || around_.ending) return Conclude();
+    if (number == call_->parts() || around_.ending) return Conclude();
     const SteadyTime until = now_.steady + around_.state.place->timeout();
-    around_.denials->Count(version_, DenialNotes::Of(call_->call(number)), until,
+    around_.denials->Count(version_, call_->DeniedOf(number), until,
                            [this, number](std::span<const DenialNotes::Ban> bans) {
-                             for (const auto& ban : bans) {
-                               call_->call(number).Ban(ban.number, ban.length);
-                             }
+                             for (const auto& ban : bans) call_->Ban(number, ban);
                              CountDenials(number + 1);
                            });
   }

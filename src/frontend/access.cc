@@ -4,6 +4,18 @@
 
 namespace weir {
 
+std::string_view BearerToken(std::string_view authorization) noexcept {
+  constexpr std::string_view kScheme = "bearer ";
+  if (authorization.size() < kScheme.size()) return {};
+  for (std::size_t i = 0; i < kScheme.size(); ++i) {
+    const char c = authorization[i];
+    if ((c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c) != kScheme[i]) return {};
+  }
+  authorization.remove_prefix(kScheme.size());
+  while (authorization.starts_with(' ')) authorization.remove_prefix(1);
+  return authorization;
+}
+
 bool IsSameSecret(std::string_view secret, std::string_view presented) noexcept {
   // The time goes by what was presented, which the one who measures knows anyway. Volatile, so
   // that no compiler sees that the rest does not matter once a byte differs.

@@ -27,6 +27,9 @@ struct Access {
   Right WithToken(std::string_view presented) const noexcept;
 };
 
+// The token of "Bearer TOKEN"; empty if it is something else.
+std::string_view BearerToken(std::string_view authorization) noexcept;
+
 // Looks at every byte whatever it finds, so that the time taken tells nothing about `secret`.
 bool IsSameSecret(std::string_view secret, std::string_view presented) noexcept;
 

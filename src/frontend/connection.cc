@@ -252,7 +252,8 @@ void Connection::CheckDeadlines(SteadyTime now) noexcept {
     replies_.CloseWhenSent();
     GoOn();
   } else if (draining_) {
-    if (stream_->is_agreeing()) last_read_ = now;  // Whatever they want to ask comes after that.
+    // Whatever they want to ask comes after that.
+    if (stream_->is_agreeing() || protocol_->IsAmid()) last_read_ = now;
     if (now - last_read_ > kQuiet) EndQuietly();
   } else if (now - last_read_ > limits.idle_timeout && !protocol_->IsListenedTo()) {
     around_.door.metrics.Refused(Refusal::kIdleTimeout);

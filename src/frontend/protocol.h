@@ -76,6 +76,9 @@ class Protocol {
   virtual void OnEnding() noexcept {}
   // The peer asks nothing, and waits to be told something all the same: it is not idle.
   virtual bool IsListenedTo() noexcept { return false; }
+  // Whether a request is not complete, or an answer has not left, of which the connection cannot
+  // know: the end of the service waits for it.
+  virtual bool IsAmid() const noexcept { return false; }
   // Bytes that it holds for requests and replies.
   virtual std::size_t held_bytes() const noexcept { return 0; }
 };

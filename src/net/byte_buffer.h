@@ -56,6 +56,8 @@ class ByteBuffer {
     if (begin_ == end_) begin_ = end_ = 0;
   }
   void Clear() noexcept { begin_ = end_ = 0; }
+  // Forgets what is behind the first so many.
+  void CutTo(std::size_t count) noexcept { end_ = begin_ + count; }
 
   // Moves what there is to the beginning of the memory, so that all that is free lies behind it.
   void Compact() noexcept {

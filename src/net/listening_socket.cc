@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <netdb.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -104,6 +105,20 @@ int OptionOf(int fd, int option) {
   return getsockopt(fd, SOL_SOCKET, option, &value, &size) == 0 ? value : -1;
 }
 
+// Whoever was accepted and is silent is asked now and then whether it is still there: some wait to
+// be told something, and a host that vanished says nothing. Connections inherit it.
+void AskTheSilent(int fd) {
+  constexpr std::array<std::array<int, 3>, 4> kOptions = {{
+      {SOL_SOCKET, SO_KEEPALIVE, 1},
+      {IPPROTO_TCP, TCP_KEEPIDLE, 60},
+      {IPPROTO_TCP, TCP_KEEPINTVL, 15},
+      {IPPROTO_TCP, TCP_KEEPCNT, 4},
+  }};
+  for (const auto& [level, option, value] : kOptions) {
+    setsockopt(fd, level, option, &value, sizeof(value));
+  }
+}
+
 }  // namespace
 
 void ListeningSocket::IgnoreNewcomers() const noexcept {
@@ -166,6 +181,7 @@ Result<ListeningSocket> ListeningSocket::OpenTcp(const Endpoint& endpoint, Shari
   const int on = 1;
   setsockopt(opened.fd_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (sharing == Sharing::kYes) setsockopt(opened.fd_, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));
+  AskTheSilent(opened.fd_);
   if (bind(opened.fd_, address.ai_addr, address.ai_addrlen) != 0) return Failed(endpoint, "bind");
   // What only looks does not take anybody's connection.
   if (sharing == Sharing::kYes && listen(opened.fd_, kBacklog) != 0) {
@@ -193,6 +209,7 @@ Result<ListeningSocket> ListeningSocket::Adopt(int fd) {
   }
   ListeningSocket adopted(fd, std::move(endpoint));
   adopted.is_kept_ = true;
+  if (!is_unix) AskTheSilent(fd);
   fcntl(fd, F_SETFD, FD_CLOEXEC);
   fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
   return adopted;

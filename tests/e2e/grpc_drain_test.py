@@ -207,6 +207,21 @@ class Drain(unittest.TestCase):
             self.assertGreater(len(allowed), 2)
             self.assertEqual(denied, {limiter_pb2.REASON_OVERLOAD})
 
+    def test_waits_for_a_call_that_is_on_its_way(self):
+        """From far away, or for an answer that its client takes slowly: GOAWAY said that it counts."""
+        with daemon.Daemon(IN_MEMORY) as service, h2_wire.Connection(service.grpc) as one:
+            message = h2_wire.message(asks("far"))
+            one.send(h2_wire.head(1, h2_wire.fields(h2_wire.RLS))
+                     + h2_wire.frame(h2_wire.DATA, 0, 1, message[:10]))
+            service.tell(signal.SIGTERM)
+            frames = one.frames()
+            while not (one.goaways and one.goaways[-1][0] == 1):
+                one.note(*next(frames))
+            time.sleep(0.4)  # Much longer than one who is quiet is waited for.
+            one.send(h2_wire.frame(h2_wire.DATA, h2_wire.END_STREAM, 1, message[10:]))
+            self.assertEqual(one.answer(1).trailers["grpc-status"], "0")
+            self.assertEqual(service.process.wait(daemon.PATIENCE), 0)
+
     def test_is_quick_when_connections_are_idle(self):
         with daemon.Daemon(IN_MEMORY) as service:
             idle = [h2_wire.Connection(service.grpc) for _ in range(10)]

@@ -9,6 +9,7 @@ import json
 import pathlib
 import queue
 import signal
+import socket
 import threading
 import time
 import unittest
@@ -128,6 +129,28 @@ class HealthAtTheEnd(unittest.TestCase):
             error = error_of(next, watch)
             # It was the client who had enough.
             self.assertEqual(error.code(), Code.DEADLINE_EXCEEDED)
+
+    def test_who_watches_and_vanishes_will_be_noticed(self):
+        """A host that is switched off says nothing: the kernel asks it now and then."""
+        with daemon.Daemon(LISTEN + RULES) as service, h2_wire.Connection(service.grpc) as one:
+            one.send(h2_wire.call(1, "/grpc.health.v1.Health/Watch", b""))
+            frames = one.frames()
+            while next(frames)[0] != h2_wire.DATA:
+                pass
+            ends = tuple(f"{socket.inet_aton(host)[::-1].hex().upper()}:{port:04X}"
+                         for host, port in (("127.0.0.1", service.grpc), one.socket.getsockname()))
+            keepalive = "02"
+
+            def timer():
+                for line in pathlib.Path("/proc/net/tcp").read_text(encoding="ascii").splitlines():
+                    words = line.split()
+                    if tuple(words[1:3]) == ends:
+                        return words[5].partition(":")[0]
+                return None
+            # Until what was sent is acknowledged, another timer runs.
+            deadline = time.monotonic() + daemon.PATIENCE
+            while timer() != keepalive:
+                self.assertLess(time.monotonic(), deadline, f"the timer is {timer()}")
 
     def test_who_watches_and_leaves_is_gone(self):
         path, asks = "/grpc.health.v1.Health/Watch", b""

@@ -150,6 +150,13 @@ class Floods(Attack):
     def test_resets(self):
         self.flood("h2_resets", rapid_resets(3000))
 
+    def test_resets_of_what_is_refused_anyway(self):
+        """Neither a method that does not exist nor a missing token makes resets cheap."""
+        refused = b"".join(
+            h2_wire.head(stream, h2_wire.fields("/weir.v1.Limiter/Chek", [("x", "y" * 60)]))
+            + frame(RST_STREAM, 0, stream, b"\0\0\0\x08") for stream in range(1, 6000, 2))
+        self.flood("h2_resets", refused)
+
     def test_resets_that_the_server_is_made_to_send(self):
         """A window that is too large makes it reset the stream. As many at a time as may be."""
         with self.watched("h2_resets"):
@@ -246,6 +253,21 @@ class Bounds(Attack):
             self.assertEqual(one.settings[h2_wire.MAX_STREAMS], 250)
             # Those who were let in are still there.
             self.assertEqual(metrics_text.scrape(self.service.http).value("weir_waiters"), 250)
+            one.close()
+            self.settle()
+        self.assertEqual(metrics_text.scrape(self.service.http).value("weir_waiters"), 0)
+
+    def test_more_streams_than_it_was_told(self):
+        """Who knows the bound and does not keep it is cut off."""
+        one = self.connect()
+        with self.watched("h2_streams"):
+            one.send(h2_wire.frame(PING, 0, 0, b"are told"))
+            frames = one.frames()
+            while not one.pings:
+                one.note(*next(frames))
+            one.send(calls(251, WAITS, h2_wire.CHECK))
+            one.drain()
+            self.assertEqual([code for _, code in one.goaways], [h2_wire.PROTOCOL_ERROR])
             one.close()
             self.settle()
         self.assertEqual(metrics_text.scrape(self.service.http).value("weir_waiters"), 0)

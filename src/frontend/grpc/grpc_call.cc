@@ -12,6 +12,10 @@ void Empty(ByteBuffer& buffer) {
   buffer.Clear();
   if (buffer.capacity() > kMostKept) buffer.SetCapacity(0);
 }
+void Empty(auto& list) {
+  list.clear();
+  if (list.capacity() * sizeof(list[0]) > kMostKept) list.shrink_to_fit();
+}
 
 }  // namespace
 
@@ -45,24 +49,28 @@ void GrpcFrame::Finish() noexcept {
 void GrpcCall::Begin(std::int32_t stream, SteadyTime now) {
   id = stream;
   has_ended = is_answered = is_finished = is_deferred = false;
-  Empty(out);
   trailers = {};
   method = nullptr;
   is_post = is_grpc = has_foreign_encoding = false;
   header_bytes = 0;
-  path.clear();
-  token.clear();
   timeout.reset();
-  Empty(in);
   began = now;
   answered = {};
-  out_counted = 0;
+  out_counted = asked_bytes = 0;
   is_ready = is_pending = is_joint = has_refunds = false;
-  statuses.clear();
-  decisions.clear();
   missing = 0;
   watched = -1;
-  status_message.clear();
+  pays = false;
+}
+
+void GrpcCall::GiveBack() {
+  Empty(in);
+  Empty(out);
+  Empty(path);
+  Empty(token);
+  Empty(statuses);
+  Empty(decisions);
+  Empty(status_message);
 }
 
 }  // namespace weir

@@ -36,6 +36,8 @@ class GrpcFrame {
  public:
   explicit GrpcFrame(ByteBuffer& out);
   void Finish() noexcept;
+  // There is no message after all.
+  void Drop() noexcept { out_.CutTo(begin_); }
 
  private:
   ByteBuffer& out_;
@@ -60,6 +62,7 @@ struct GrpcCall final : H2Stream {
   SteadyTime answered{};
 
   std::size_t out_counted = 0;  // Of `out`, by its connection.
+  std::size_t asked_bytes = 0;  // What it is asked with takes, likewise.
   bool is_ready = false;        // The request is complete, and waits to be decided.
   bool is_pending = false;      // The answer comes later.
   // ShouldRateLimit with several descriptors, of a store that takes a while:
@@ -78,6 +81,8 @@ struct GrpcCall final : H2Stream {
 
   // As new, but for the memory.
   void Begin(std::int32_t stream, SteadyTime now);
+  // Gives back what is more than an ordinary call needs.
+  void GiveBack();
   std::size_t bytes() const noexcept { return sizeof(*this) + in.capacity() + out.capacity(); }
 };
 

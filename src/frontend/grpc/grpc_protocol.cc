@@ -9,19 +9,13 @@
 #include "frontend/grpc/health.h"
 #include "frontend/grpc/reflection.h"
 #include "frontend/grpc/workbench.h"
+#include "frontend/named_rules.h"
 
 namespace weir {
 namespace {
 
-std::string Quoted(std::string_view text) { return '\'' + std::string(text) + '\''; }
-
-std::optional<Error> FindUnknownRule(const Engine& engine, const Request& request) {
-  for (const std::string_view rule : request.rules) {
-    if (engine.HasRule(rule)) continue;
-    return Error{ErrorCode::kInvalidArgument, "rules: there is no rule " + Quoted(rule)};
-  }
-  return std::nullopt;
-}
+// What one part of a call takes on its way through a shared store, about.
+constexpr std::size_t kPartBytes = 6'000;
 
 Question::Kind KindOf(GrpcMethodKind method) noexcept {
   switch (method) {
@@ -65,21 +59,20 @@ class GrpcProtocol final : public Protocol, private GrpcServices {
   Progress OnInput(std::span<char> input) noexcept override {
     decided_ = 0;
     server_.Feed({input.data(), input.size()});
-    GrpcWorkbench& bench = GrpcWorkbench::Mine();
-    std::size_t pending = 0;
-    taking_up_ = true;
-    for (GrpcCall* const call : server_.ready()) {
-      call->is_ready = false;
-      Take(bench, *call, pending);
-    }
-    taking_up_ = false;
-    server_.ready().clear();
-    Decide(bench, pending);
+    TakeReady();
     server_.Flush();
     return {.used = input.size(), .decided = decided_};
   }
 
   void OnAnswered(const ReplyPlace& place, const Told& told) noexcept override {
+    if ((place.tag & kAsked) != 0) --asked_;
+    Tell(place, told);
+    if (taking_up_) return;
+    TakeReady();
+    server_.Flush();
+  }
+
+  void Tell(const ReplyPlace& place, const Told& told) noexcept {
     GrpcCall* const call = server_.Find(StreamOf(place.tag));
     if (call == nullptr || !call->is_pending) {
       // Nobody is there any more who would settle it.
@@ -91,7 +84,6 @@ class GrpcProtocol final : public Protocol, private GrpcServices {
     }
     server_.Awaited(*call);
     Answer(*call, told);
-    if (!taking_up_) server_.Flush();
   }
 
   void OnTimeout() noexcept override {}
@@ -113,18 +105,42 @@ class GrpcProtocol final : public Protocol, private GrpcServices {
     return is_watched;
   }
 
+  bool IsAmid() const noexcept override { return server_.has_calls(); }
   std::size_t held_bytes() const noexcept override { return server_.held_bytes(); }
 
  private:
   using More = GrpcServer::More;
 
-  // What goes with a question: the stream, and which item of a batch it is.
+  // What goes with a question: the stream, which item of a batch it is, and whether it is counted.
+  static constexpr std::uint64_t kAsked = std::uint64_t{1} << 63U;
   static ReplyPlace PlaceOf(const GrpcCall& call, std::uint64_t item = 0) noexcept {
     const auto id = static_cast<std::uint64_t>(call.id);
     return {.ticket = Replies::Ticket{id}, .tag = id | (item << 32U)};
   }
   static std::uint64_t StreamOf(std::uint64_t tag) noexcept { return tag & 0xffff'ffffU; }
-  static std::size_t ItemOf(std::uint64_t tag) noexcept { return tag >> 32U; }
+  static std::size_t ItemOf(std::uint64_t tag) noexcept { return (tag & ~kAsked) >> 32U; }
+
+  // Takes up calls that are complete, as long as not too much is under way: the others wait.
+  void TakeReady() {
+    std::vector<GrpcCall*>& ready = server_.ready();
+    if (ready.empty() || IsBusy()) return;
+    GrpcWorkbench& bench = GrpcWorkbench::Mine();
+    std::size_t pending = 0;
+    std::size_t taken = 0;
+    taking_up_ = true;
+    while (taken < ready.size() && !IsBusy()) {
+      GrpcCall& call = *ready[taken++];
+      call.is_ready = false;
+      Take(bench, call, pending);
+    }
+    taking_up_ = false;
+    ready.erase(ready.begin(), ready.begin() + static_cast<std::ptrdiff_t>(taken));
+    Decide(bench, pending);
+  }
+  // The store has a bound on what may be under way for all connections of this thread.
+  bool IsBusy() const noexcept {
+    return asked_ >= static_cast<std::size_t>(door_.desk.settings->limits.pipeline);
+  }
 
   void Fail(GrpcCall& call, const Error& error) { server_.End(call, StatusOf(error)); }
 
@@ -220,9 +236,10 @@ class GrpcProtocol final : public Protocol, private GrpcServices {
       if (!asks) call.has_refunds = false;
       call.answer = {.decision = {.allowed = true}};
       call.statuses.clear();
+      const auto asked = asks ? parts.checks() : parts.refunds();
       return AskLater(
           call, {.kind = asks ? Question::Kind::kCheckTogether : Question::Kind::kRefundTogether,
-                 .parts = asks ? parts.checks() : parts.refunds()});
+                 .parts = asked});
     }
     const Now now = door_.desk.loop.now();
     std::array<RuleDecision, Engine::kMostParts> checked;
@@ -368,7 +385,7 @@ class GrpcProtocol final : public Protocol, private GrpcServices {
     call.missing = batch.size();
     server_.Await(call);
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      exchange_.AskLater({.request = batch[i].request, .cost = batch[i].cost}, PlaceOf(call, i));
+      AskCounted({.request = batch[i].request, .cost = batch[i].cost}, PlaceOf(call, i));
     }
   }
 
@@ -384,8 +401,13 @@ class GrpcProtocol final : public Protocol, private GrpcServices {
   // --- Later. ---
 
   void AskLater(GrpcCall& call, const Question& question) {
-    server_.Await(call);
-    exchange_.AskLater(question, PlaceOf(call));
+    server_.Await(call, question.parts.size() * kPartBytes);
+    AskCounted(question, PlaceOf(call));
+  }
+  void AskCounted(const Question& question, ReplyPlace place) {
+    ++asked_;
+    place.tag |= kAsked;
+    exchange_.AskLater(question, place);
   }
 
   void Wait(GrpcCall& call, const Request& request, std::int64_t cost, Duration patience) {
@@ -403,8 +425,9 @@ class GrpcProtocol final : public Protocol, private GrpcServices {
   }
   void Hold(GrpcCall& call, const Request& request, std::int64_t cost) {
     server_.Await(call);
+    const Duration hold = *door_.desk.settings->queue_hold;
     exchange_.CheckQueueing(request, {.cost = cost, .now = door_.desk.loop.now()},
-                            *door_.desk.settings->queue_hold, PlaceOf(call));
+                            std::min(hold, call.timeout.value_or(hold)), PlaceOf(call));
   }
 
   void Answer(GrpcCall& call, const Told& told) {
@@ -415,7 +438,14 @@ class GrpcProtocol final : public Protocol, private GrpcServices {
                 told.each.first(std::min(told.each.size(), PendingCall::kMostRules)));
   }
 
-  void OnAbandoned(GrpcCall& call) noexcept override { exchange_.CancelWaiting(PlaceOf(call)); }
+  void OnAbandoned(GrpcCall& call) noexcept override {
+    exchange_.CancelWaiting(PlaceOf(call));
+    // Of a batch, what has come by now; the rest finds nobody.
+    if (call.missing == 0) return;
+    for (const Decision& decision : call.decisions) {
+      door_.desk.CancelForNobody(decision.reservation);
+    }
+  }
 
   // --- Health and reflection. ---
 
@@ -433,7 +463,7 @@ class GrpcProtocol final : public Protocol, private GrpcServices {
     const ServingStatus status = HealthOf(*service, door_.desk.state);
     if (status == ServingStatus::kServiceUnknown) {
       return server_.End(call, {.code = GrpcCode::kNotFound,
-                                .message = "there is no service " + Quoted(*service)});
+                                .message = "there is no service '" + std::string(*service) + "'"});
     }
     WriteStatus(call, status, More::kNo);
   }
@@ -465,7 +495,7 @@ class GrpcProtocol final : public Protocol, private GrpcServices {
     }
     GrpcFrame frame(call.out);
     if (!AnswerReflection(message, call.out)) {
-      call.out.Clear();
+      frame.Drop();
       return server_.End(call, {.code = GrpcCode::kInvalidArgument,
                                 .message = "this is no ServerReflectionRequest"});
     }
@@ -477,6 +507,7 @@ class GrpcProtocol final : public Protocol, private GrpcServices {
   Door& door_;
   std::uint32_t decided_ = 0;
   bool taking_up_ = false;  // What is answered meanwhile is sent with the rest.
+  std::size_t asked_ = 0;   // Questions that the store has not answered, those of ended calls too.
   GrpcServer server_;
 };
 

@@ -217,6 +217,125 @@ TEST(GrpcProtocol, CutsOffWhoResetsAndResets) {
   EXPECT_EQ(under.Refused(Refusal::kH2Resets), 1U);
 }
 
+// Even a call that is refused by its headers is no answer if nobody waits for it.
+TEST(GrpcProtocol, CutsOffWhoResetsWhatIsRefusedAnyway) {
+  GrpcUnderTest under;
+  under.Exchange();
+  for (int i = 0; i < 3'000 && !under.replies().closing(); ++i) {
+    const auto id = under.Begin("/weir.v1.Limiter/Chek", "");
+    std::string bytes = under.client.Take();
+    under.client.Reset(id);
+    under.client.Receive(under.Send(bytes + under.client.Take()));
+  }
+  EXPECT_EQ(under.client.going_away, NGHTTP2_ENHANCE_YOUR_CALM);
+  EXPECT_EQ(under.Refused(Refusal::kH2Resets), 1U);
+}
+
+TEST(GrpcProtocol, ChargesNothingThatCannotBeAnsweredAnyMore) {
+  GrpcUnderTest under;
+  under.Exchange();
+  under.Begin(kCheck, CheckOf("203.0.113.9"));
+  // DATA for no stream breaks the rules, and ends the connection.
+  under.client.Receive(under.Send(under.client.Take() + std::string(9, '\0')));
+  EXPECT_EQ(under.client.going_away, NGHTTP2_PROTOCOL_ERROR);
+  EXPECT_EQ(under.decided, 0U);
+  EXPECT_EQ(under.Counted("OK"), 0U);
+  EXPECT_TRUE(under.replies().closing());
+}
+
+TEST(GrpcProtocol, CutsMessagesThatNoHeaderCanHold) {
+  GrpcUnderTest under;
+  const std::string name(70'000, 'x');
+  const auto unknown =
+      under.Ask(kHealth, Message([&](ProtobufWriter& writer) { writer.Bytes(1, name); }));
+  EXPECT_EQ(unknown.status, "5");
+  EXPECT_GT(unknown.details.size(), 900U);
+  EXPECT_LT(unknown.details.size(), 1'100U);
+  const std::string letters = "\xc3\xa4" + [] {
+    std::string many;
+    for (int i = 0; i < 2'000; ++i) many += "\xe2\x82\xac";
+    return many;
+  }();
+  const auto rule =
+      under.Ask(kCheck, Message([&](ProtobufWriter& writer) { writer.Bytes(14, letters); }));
+  EXPECT_EQ(rule.status, "3");
+  EXPECT_TRUE(rule.details.ends_with("%E2%82%AC")) << "a letter is not cut in two";
+  EXPECT_TRUE(rule.ended);
+}
+
+TEST(GrpcProtocol, SaysWhetherCallsAreUnderWay) {
+  GrpcUnderTest under;
+  under.Exchange();
+  EXPECT_FALSE(under.protocol().IsAmid());
+  const auto id = under.client.Request(GrpcUnderTest::FieldsFor(kCheck), "", true);
+  under.Exchange();
+  EXPECT_TRUE(under.protocol().IsAmid()) << "it is not complete";
+  under.client.SetWindow(0);
+  under.client.Add(id, Framed(CheckOf("203.0.113.9")), true);
+  under.Exchange();
+  EXPECT_TRUE(under.protocol().IsAmid()) << "its answer has not left";
+  under.client.SetWindow(65'535);
+  under.Exchange();
+  EXPECT_EQ(under.Of(id).status, "0");
+  EXPECT_FALSE(under.protocol().IsAmid());
+}
+
+// --- Batches, of a store that takes a while. ---
+
+constexpr std::string_view kBatch = "/weir.v1.Limiter/CheckBatch";
+
+std::string BatchOf(const std::vector<std::string>& requests) {
+  return Message([&](ProtobufWriter& writer) {
+    for (const std::string& request : requests) writer.WantedBytes(1, request);
+  });
+}
+
+TEST(GrpcBatch, LeavesRoomForOthersInTheStore) {
+  Settings settings;
+  settings.limits.pipeline = 100;
+  GrpcUnderTest under({.settings = settings, .late = true});
+  const std::string batch = BatchOf(std::vector<std::string>(60, CheckOf("203.0.113.9")));
+  std::vector<std::int32_t> ids;
+  for (int i = 0; i < 5; ++i) ids.push_back(under.Begin(kBatch, batch));
+  under.Exchange();
+  EXPECT_EQ(under.late.pending(), 120U);
+  // Who gives up asks no less of the store.
+  under.client.Reset(ids[0]);
+  under.Exchange();
+  EXPECT_EQ(under.late.pending(), 120U);
+  for (int i = 0; i < 30; ++i) under.late.Answer(0);
+  EXPECT_EQ(under.late.pending(), 150U) << "90 and 60 more";
+  under.late.AnswerAll();
+  under.Exchange();
+  for (int i = 1; i < 5; ++i) {
+    EXPECT_EQ(TextsIn(under.Of(ids[static_cast<std::size_t>(i)]).message, 1).size(), 60U) << i;
+  }
+}
+
+TEST(GrpcBatch, GivesBackPlacesOfOneThatIsAbandonedHalfWay) {
+  GrpcUnderTest under({.late = true});
+  const auto exports = [](std::string_view user) {
+    return Message([&](ProtobufWriter& writer) {
+      writer.Bytes(2, user);
+      writer.Bytes(7, "/export");
+    });
+  };
+  const auto id = under.Begin(kBatch, BatchOf({exports("ann"), exports("bob")}));
+  under.Exchange();
+  ASSERT_EQ(under.late.pending(), 2U);
+  under.late.Answer(0);
+  under.client.Reset(id);
+  under.Exchange();
+  under.late.AnswerAll();
+  for (const std::string_view user : {"ann", "bob"}) {
+    const auto next = under.Begin(kCheck, exports(user));
+    under.Exchange();
+    under.late.AnswerAll();
+    under.Exchange();
+    EXPECT_EQ(NumberIn(under.Of(next).message, 1), 1U) << user;
+  }
+}
+
 TEST(GrpcProtocol, AnswersOtherProtocolsInWords) {
   GrpcUnderTest under;
   const std::string reply = under.Send("GET / HTTP/1.1\r\nHost: weir\r\n\r\n");
@@ -329,6 +448,29 @@ TEST(GrpcReflection, AnswersManyOnOneStream) {
   under.client.Add(id, list, true);
   under.Exchange();
   EXPECT_EQ(under.client.of(id).body.size(), 2 * once);
+  EXPECT_EQ(under.Of(id).status, "0");
+}
+
+TEST(GrpcReflection, AnswersWhatCameBeforeAMessageThatIsNone) {
+  const std::string list =
+      Framed(Message([](ProtobufWriter& writer) { writer.WantedBytes(7, ""); }));
+  for (const auto& [wrong, status] : {std::pair<std::string, std::string>{Framed("\x08"), "3"},
+                                      {Framed("x", 1), "13"},
+                                      {std::string("\0\x7f\0\0\0", 5), "8"}}) {
+    GrpcUnderTest under;
+    const auto id = under.client.Request(GrpcUnderTest::FieldsFor(kReflection), list + wrong, true);
+    under.Exchange();
+    EXPECT_EQ(under.Of(id).status, status);
+    EXPECT_NE(TextIn(under.Of(id).message, 6).find("weir.v1.Limiter"), std::string::npos) << status;
+  }
+}
+
+TEST(GrpcReflection, EndsWithTheService) {
+  GrpcUnderTest under;
+  const auto id = under.client.Request(GrpcUnderTest::FieldsFor(kReflection), "", true);
+  under.Exchange();
+  under.is_draining = true;
+  under.Sweep();
   EXPECT_EQ(under.Of(id).status, "0");
 }
 

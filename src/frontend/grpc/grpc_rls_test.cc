@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "frontend/grpc/grpc_call.h"
 #include "frontend/grpc/grpc_under_test.h"
+#include "frontend/grpc/rls_parts.h"
 
 namespace weir {
 namespace {
@@ -189,6 +191,58 @@ rules:
   holding.Decide(holding.waits[0], {.decision = {.allowed = true, .rule = "shaped"}});
   holding.Exchange();
   EXPECT_EQ(CodeOf(holding.Of(id)), kOk);
+  holding.waits.clear();
+  holding.Begin(GrpcUnderTest::kRls, RlsRequestOf("edge", {kAnn}), {{"grpc-timeout", "20m"}});
+  holding.Exchange();
+  ASSERT_EQ(holding.waits.size(), 1U);
+  EXPECT_EQ(holding.waits[0].patience, std::chrono::milliseconds(20)) << "no longer than Envoy";
+}
+
+// --- Memory, which is kept from call to call. ---
+
+TEST(GrpcRlsMemory, IsLittleHoweverLongADescriptorIs) {
+  const std::string value(300'000, '\x01');
+  LimitCache limits;
+  RlsParts parts;
+  EXPECT_FALSE(parts.Read(RlsRequestOf("edge", {Override(value, 1, 1)}), limits));
+  EXPECT_LE(parts.checks()[0].key.size(), 96U);
+  const std::string key(parts.checks()[0].key);
+  EXPECT_FALSE(parts.Read(RlsRequestOf("edge", {Override(value + "x", 1, 1)}), limits));
+  EXPECT_NE(parts.checks()[0].key, key);
+
+  const std::string entries = Message([](ProtobufWriter& writer) {
+    for (int i = 0; i < 100'000; ++i) writer.WantedBytes(1, "");
+  });
+  RlsRequest request;
+  const auto error = ReadRlsRequest(RlsRequestOf("edge", {entries}), request);
+  ASSERT_TRUE(error);
+  EXPECT_NE(error->message.find("at most 128 entries"), std::string::npos) << error->message;
+  EXPECT_LE(request.entries.capacity(), 512U);
+}
+
+TEST(GrpcRlsMemory, OfPartsThatAreUnderWayIsCounted) {
+  GrpcUnderTest under({.late = true});
+  under.Exchange();
+  const std::size_t before = under.protocol().held_bytes();
+  const auto id =
+      under.Begin(GrpcUnderTest::kRls, RlsRequestOf("edge", std::vector<std::string>(64, kOrders)));
+  under.Exchange();
+  EXPECT_GT(under.protocol().held_bytes(), before + 64 * 5'000);
+  under.late.AnswerAll();
+  under.Exchange();
+  EXPECT_EQ(under.Of(id).status, "0");
+  EXPECT_LT(under.protocol().held_bytes(), before + 10'000);
+}
+
+TEST(GrpcRlsMemory, OfACallIsGivenBackWhenItEnds) {
+  GrpcCall call;
+  call.out.Append(std::string(100'000, 'x'));
+  call.in.Append(std::string(100'000, 'x'));
+  call.path.assign(100'000, 'x');
+  call.decisions.resize(1'000);
+  call.GiveBack();
+  EXPECT_EQ(call.out.capacity() + call.in.capacity() + call.decisions.capacity(), 0U);
+  EXPECT_LT(call.path.capacity(), 100U);
 }
 
 }  // namespace

@@ -61,17 +61,13 @@ std::optional<Duration> ReadTimeout(std::string_view text) noexcept {
   }
 }
 
-// The token of "Bearer TOKEN"; empty if it is no such.
-std::string_view BearerToken(std::string_view authorization) noexcept {
-  constexpr std::string_view kScheme = "bearer ";
-  if (authorization.size() < kScheme.size()) return {};
-  for (std::size_t i = 0; i < kScheme.size(); ++i) {
-    const char c = authorization[i];
-    if ((c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c) != kScheme[i]) return {};
-  }
-  authorization.remove_prefix(kScheme.size());
-  while (authorization.starts_with(' ')) authorization.remove_prefix(1);
-  return authorization;
+// Longer messages are cut: clients refuse headers of some size, and so does nghttp2.
+std::string_view Short(std::string_view message) noexcept {
+  constexpr std::size_t kMost = 1'000;
+  if (message.size() <= kMost) return message;
+  std::size_t end = kMost;
+  while ((static_cast<unsigned char>(message[end]) & 0xc0U) == 0x80U) --end;  // In no letter.
+  return message.substr(0, end);
 }
 
 Refusal RefusalOf(H2Abuse abuse) noexcept {
@@ -94,7 +90,12 @@ GrpcServer::~GrpcServer() {
 }
 
 void GrpcServer::Feed(std::string_view bytes) {
-  if (session_.Feed(bytes, door_.desk.loop.now().steady)) return;
+  const bool goes_on = session_.Feed(bytes, door_.desk.loop.now().steady);
+  if (goes_on && !session_.has_output()) return;  // As mostly.
+  // Only then is it known whether anything can still be answered.
+  session_.TakeOutput(replies_.next());
+  if (session_.abuse() || session_.is_broken()) ready_.clear();
+  if (goes_on) return;
   if (session_.is_other_protocol()) {
     RefuseOtherProtocol();
   } else if (session_.abuse()) {
@@ -102,8 +103,6 @@ void GrpcServer::Feed(std::string_view bytes) {
   } else if (session_.is_broken()) {
     door_.metrics.Refused(Refusal::kProtocol);
   }
-  // What was asked by then is answered, unless that was abuse.
-  if (session_.abuse()) ready_.clear();
   replies_.CloseWhenSent();
 }
 
@@ -162,6 +161,8 @@ H2Stream* GrpcServer::OnRequest(std::int32_t id) noexcept {
   call->place = open_.size();
   return open_.emplace_back(std::move(call)).get();
 }
+
+bool GrpcServer::IsFull() const noexcept { return open_.size() >= session_.streams(); }
 
 void GrpcServer::OnRefused() noexcept { door_.metrics.Refused(Refusal::kH2Streams); }
 
@@ -232,31 +233,38 @@ bool GrpcServer::MayDo(GrpcCall& call) {
 void GrpcServer::OnData(H2Stream& stream, std::string_view bytes) noexcept {
   GrpcCall& call = CallOf(stream);
   if (call.is_finished) return;
-  const auto most = static_cast<std::size_t>(door_.desk.settings->limits.body);
   call.in.Append(bytes);
   in_bytes_ += bytes.size();
+  if (RefuseMessage(call)) return;
+  if (call.method->streams_in) TakeMessages(call);
+}
+
+// Ends the call if its next message, as far as it has come, is not to be read.
+bool GrpcServer::RefuseMessage(GrpcCall& call) {
+  const auto most = static_cast<std::size_t>(door_.desk.settings->limits.body);
   const GrpcMessage message = FirstMessage(call.in.view());
   // All calls of a connection may together be as large as one.
   if (message.size > most || in_bytes_ > most + kGrpcPrefix) {
     door_.metrics.Refused(Refusal::kBody);
     const bool by_itself = message.size > most;
-    return End(call, {.code = GrpcCode::kResourceExhausted,
-                      .message = (by_itself ? "a message may have at most "
-                                            : "all that is not answered on a connection may have "
-                                              "at most ") +
-                                 std::to_string(most) + " bytes"});
+    End(call, {.code = GrpcCode::kResourceExhausted,
+               .message = (by_itself ? "a message may have at most "
+                                     : "all that is not answered on a connection may have at "
+                                       "most ") +
+                          std::to_string(most) + " bytes"});
+    return true;
   }
   if (message.state == GrpcMessage::State::kCompressed) {
-    return End(call,
-               {.code = call.has_foreign_encoding ? GrpcCode::kUnimplemented : GrpcCode::kInternal,
-                .message = "the message is compressed; only identity is understood here"});
+    End(call, {.code = call.has_foreign_encoding ? GrpcCode::kUnimplemented : GrpcCode::kInternal,
+               .message = "the message is compressed; only identity is understood here"});
+    return true;
   }
-  if (call.method->streams_in) TakeMessages(call);
+  return false;
 }
 
 // Of a call that may have several: each as it comes.
 void GrpcServer::TakeMessages(GrpcCall& call) {
-  while (!call.is_finished) {
+  while (!call.is_finished && !RefuseMessage(call)) {
     const GrpcMessage message = FirstMessage(call.in.view());
     if (message.state != GrpcMessage::State::kComplete) return;
     services_.OnMessage(call, message.bytes);
@@ -296,7 +304,7 @@ void GrpcServer::OnClosed(H2Stream& stream) noexcept {
   if (call.is_ready) std::erase(ready_, &call);
   if (call.is_pending) {
     services_.OnAbandoned(call);
-    replies_.FilledAside();
+    Awaited(call);
     Count(GrpcCode::kCancelled);
   }
   Remove(call);
@@ -322,13 +330,13 @@ void GrpcServer::Count(GrpcCode code) noexcept {
 
 void GrpcServer::Send(GrpcCall& call, More more) {
   out_bytes_ -= std::min(out_bytes_, call.out_counted);
-  call.out_counted = call.out.size();
+  call.out_counted = call.out.capacity();
   out_bytes_ += call.out_counted;
   if (more == More::kNo) {
     call.is_finished = true;
     call.trailers = kGoodEnd;
+    call.pays = true;
     Count(GrpcCode::kOk);
-    session_.CreditRequest();
   }
   call.answered = door_.desk.loop.now().steady;
   if (call.is_answered) {
@@ -343,8 +351,8 @@ void GrpcServer::End(GrpcCall& call, const GrpcStatus& status) {
   if (status.code == GrpcCode::kOk && call.is_answered) return Send(call, More::kNo);
   Count(status.code);
   // An error is an answer, too; but not to who sends more than may be.
-  if (status.code != GrpcCode::kResourceExhausted) session_.CreditRequest();
-  call.status_message = PercentEncoded(status.message);
+  call.pays = status.code != GrpcCode::kResourceExhausted;
+  call.status_message = PercentEncoded(Short(status.message));
   call.fields = {{{.name = "grpc-status", .value = NumberOf(status.code), .is_fixed = true},
                   {.name = "grpc-message", .value = call.status_message}}};
   const auto fields = std::span<const H2Field>(call.fields)
@@ -378,13 +386,16 @@ void GrpcServer::AnswerPlainly(GrpcCall& call, std::string_view status, std::str
   session_.Answer(call, std::span(fields).first(status == "405" ? 3 : 2));
 }
 
-void GrpcServer::Await(GrpcCall& call) {
+void GrpcServer::Await(GrpcCall& call, std::size_t bytes) {
   call.is_pending = true;
+  call.asked_bytes = bytes;
+  asked_bytes_ += bytes;
   replies_.HoldAside();
 }
 
 void GrpcServer::Awaited(GrpcCall& call) {
   if (!std::exchange(call.is_pending, false)) return;
+  asked_bytes_ -= std::exchange(call.asked_bytes, 0);
   replies_.FilledAside();
 }
 
@@ -423,6 +434,11 @@ void GrpcServer::Sweep(SteadyTime now) {
     session_.RefuseNewRequests();
   }
   farewell_ = std::min(farewell_ + 1, 2);
+  // Who could ask for ever is not waited for.
+  for (const auto& call : open_) {
+    const bool asks_on = call->method != nullptr && call->method->streams_in;
+    if (asks_on && !call->is_finished && call->in.empty()) End(*call, {});
+  }
 }
 
 void GrpcServer::SayGoodbye() {
@@ -431,7 +447,7 @@ void GrpcServer::SayGoodbye() {
 }
 
 std::size_t GrpcServer::held_bytes() const noexcept {
-  return session_.bytes() + open_.size() * kCallBytes + in_bytes_ + out_bytes_;
+  return session_.bytes() + open_.size() * kCallBytes + in_bytes_ + out_bytes_ + asked_bytes_;
 }
 
 }  // namespace weir

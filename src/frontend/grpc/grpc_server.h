@@ -53,8 +53,8 @@ class GrpcServer final : private H2Handler {
   void Send(GrpcCall& call, More more);
   // Ends a call that has told nothing, or something already.
   void End(GrpcCall& call, const GrpcStatus& status);
-  // The answer comes later.
-  void Await(GrpcCall& call);
+  // The answer comes later. What it is asked with takes so many bytes.
+  void Await(GrpcCall& call, std::size_t bytes = 0);
   void Awaited(GrpcCall& call);
 
   // Ends calls that take too long, and says when the service is about to end.
@@ -65,6 +65,8 @@ class GrpcServer final : private H2Handler {
     for (const auto& call : open_) sink(*call);
   }
   void SayGoodbye();
+  // Whether a call is not complete, or its answer has not left.
+  bool has_calls() const noexcept { return !open_.empty(); }
   std::size_t held_bytes() const noexcept;
 
  private:
@@ -75,9 +77,11 @@ class GrpcServer final : private H2Handler {
   void OnEnd(H2Stream& stream) noexcept override;
   void OnClosed(H2Stream& stream) noexcept override;
   void OnRefused() noexcept override;
+  bool IsFull() const noexcept override;
 
   static GrpcCall& CallOf(H2Stream& stream) noexcept { return static_cast<GrpcCall&>(stream); }
   bool MayDo(GrpcCall& call);
+  bool RefuseMessage(GrpcCall& call);
   void TakeMessages(GrpcCall& call);
   void AnswerPlainly(GrpcCall& call, std::string_view status, std::string_view text);
   void SweepCall(GrpcCall& call, SteadyTime now);
@@ -94,7 +98,8 @@ class GrpcServer final : private H2Handler {
   std::vector<GrpcCall*> ready_;
   std::size_t in_bytes_ = 0;   // Of requests that are not answered.
   std::size_t out_bytes_ = 0;  // Of answers that may not have left.
-  int farewell_ = 0;           // How far the end of the service has been told.
+  std::size_t asked_bytes_ = 0;
+  int farewell_ = 0;  // How far the end of the service has been told.
   H2Session session_;
 };
 

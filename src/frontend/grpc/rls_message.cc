@@ -76,7 +76,8 @@ bool ReadDescriptor(std::string_view message, RlsRequest& request) {
   RlsDescriptor descriptor{.first_entry = request.entries.size()};
   ProtobufReader reader(message);
   bool valid = true;
-  while (valid && reader.Next()) {
+  // One too many is enough to know that.
+  while (valid && request.entries.size() <= kMostEntries && reader.Next()) {
     if (reader.Is(1, WireType::kBytes)) {
       valid = ReadEntry(reader.bytes(), request.entries.emplace_back());
       ++descriptor.entries;

@@ -5,13 +5,13 @@
 namespace weir {
 namespace {
 
-// Whom an override counts: the descriptor as a whole, in a way that no other is written.
+// Whom an override counts: the descriptor as a whole, in a way that no other is written. It is
+// short, however long the descriptor is.
 std::string KeyOf(std::string_view domain, std::span<const NamedValue> entries) {
-  std::string key = "envoy:" + EncodeForSubject(domain);
-  for (const NamedValue& entry : entries) {
-    key += '&' + EncodeForSubject(entry.name) + '=' + EncodeForSubject(entry.value);
-  }
-  return key;
+  SubjectWriter key;
+  key.Add("envoy", domain);
+  for (const NamedValue& entry : entries) key.Add(entry.name, entry.value);
+  return std::string(key.Finish());
 }
 
 Result<const Limit*> LimitOf(const RlsOverride& limit, LimitCache& limits) {

@@ -50,7 +50,9 @@ class GrpcWorkbench {
     return call;
   }
   void ReturnCall(std::unique_ptr<GrpcCall> call) {
-    if (free_calls_.size() < kMostFree) free_calls_.push_back(std::move(call));
+    if (free_calls_.size() >= kMostFree) return;
+    call->GiveBack();
+    free_calls_.push_back(std::move(call));
   }
 
   std::array<BatchRequest, kMostPending> batch{};

@@ -10,6 +10,7 @@
 #include "frontend/error_table.h"
 #include "frontend/http/openapi.h"
 #include "frontend/json_string.h"
+#include "frontend/named_rules.h"
 #include "limit/limit_words.h"
 #include "policy/compiled_policy.h"
 
@@ -85,13 +86,6 @@ Question::Kind KindOf(HttpEndpoint endpoint) noexcept {
 }
 
 }  // namespace
-
-std::optional<Error> FindUnknownRule(const Engine& engine, const Request& request) {
-  for (const std::string_view rule : request.rules) {
-    if (!engine.HasRule(rule)) return Invalid("rules: there is no rule " + Quoted(rule));
-  }
-  return std::nullopt;
-}
 
 ToldRules::ToldRules(const Engine& engine, const Decision& decision,
                      std::span<const RuleDecision> each)

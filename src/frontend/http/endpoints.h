@@ -19,9 +19,6 @@
 
 namespace weir {
 
-// The error that names the first rule that the policy does not have.
-std::optional<Error> FindUnknownRule(const Engine& engine, const Request& request);
-
 // What there is to tell of the rules behind a decision. Where the engine says nothing of each, the
 // one that the decision describes is looked up in the policy, for its window.
 class ToldRules {

@@ -11,6 +11,7 @@
 #include "frontend/http/late_replies.h"
 #include "frontend/http/routes.h"
 #include "frontend/http/workbench.h"
+#include "frontend/named_rules.h"
 #include "net/http/request_reader.h"
 
 namespace weir {
@@ -52,18 +53,6 @@ Refusal RefusalOf(int status) noexcept {
     default:
       return Refusal::kProtocol;
   }
-}
-
-// The token of `Bearer token`; empty if it is something else.
-std::string_view BearerToken(std::string_view authorization) noexcept {
-  constexpr std::size_t kScheme = 6;
-  if (authorization.size() <= kScheme || authorization[kScheme] != ' ' ||
-      !http_bytes::IsSameName(authorization.substr(0, kScheme), "bearer")) {
-    return {};
-  }
-  authorization.remove_prefix(kScheme);
-  while (authorization.starts_with(' ')) authorization.remove_prefix(1);
-  return authorization;
 }
 
 std::string_view Trimmed(std::string_view text) noexcept {

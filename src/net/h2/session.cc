@@ -128,23 +128,40 @@ struct H2Session::Hooks {
     return 0;
   }
 
-  // Who was answered to the end need not send the rest. Only now, or the answer would not go out.
-  static void StopReading(nghttp2_session* session, const nghttp2_frame_hd& sent) noexcept {
+  // Who was answered to the end has paid, and need not send the rest. Only now: what was reset
+  // meanwhile was no answer, and a reset would keep one from going out.
+  static void OnAnswered(nghttp2_session* session, const nghttp2_frame_hd& sent,
+                         H2Session& of) noexcept {
     if ((sent.flags & NGHTTP2_FLAG_END_STREAM) == 0) return;
     const H2Stream* const stream = Find(session, sent.stream_id);
-    if (stream == nullptr || stream->has_ended) return;
+    if (stream == nullptr) return;
+    if (stream->pays) of.watch_.CreditRequest();
+    if (stream->has_ended) return;
     nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, sent.stream_id, NGHTTP2_NO_ERROR);
   }
 
-  static int OnInvalid(nghttp2_session* /*session*/, const nghttp2_frame* /*frame*/, int error,
+  // Those who open more than they were told ask for the end of the connection; those who were not
+  // told yet are refused.
+  static int OnInvalid(nghttp2_session* /*session*/, const nghttp2_frame* frame, int error,
                        void* user) {
-    if (error == NGHTTP2_ERR_REFUSED_STREAM) Of(user).handler_.OnRefused();
+    H2Handler& handler = Of(user).handler_;
+    const bool is_one_more = error == NGHTTP2_ERR_PROTO && IsRequest(frame) && handler.IsFull();
+    if (error == NGHTTP2_ERR_REFUSED_STREAM || is_one_more) handler.OnRefused();
+    return 0;
+  }
+
+  // Nobody may wait for what cannot be sent.
+  static int OnNotSent(nghttp2_session* session, const nghttp2_frame* frame, int /*error*/,
+                       void* /*user*/) {
+    if (frame->hd.type != NGHTTP2_HEADERS) return 0;
+    nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
+                              NGHTTP2_INTERNAL_ERROR);
     return 0;
   }
 
   static int OnSent(nghttp2_session* session, const nghttp2_frame* frame, void* user) {
     if (frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA) {
-      StopReading(session, frame->hd);
+      OnAnswered(session, frame->hd, Of(user));
       return 0;
     }
     if (frame->hd.type == NGHTTP2_GOAWAY) {
@@ -198,6 +215,7 @@ struct H2Session::Hooks {
       nghttp2_session_callbacks_set_on_stream_close_callback(made, &OnClosed);
       nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(made, &OnInvalid);
       nghttp2_session_callbacks_set_on_frame_send_callback(made, &OnSent);
+      nghttp2_session_callbacks_set_on_frame_not_send_callback(made, &OnNotSent);
       return made;
     }();
     return kCallbacks;
@@ -306,6 +324,10 @@ void H2Session::EndWithError() noexcept {
 }
 
 H2Stream* H2Session::Find(std::int32_t id) noexcept { return Hooks::Find(session_.get(), id); }
+
+bool H2Session::has_output() const noexcept {
+  return nghttp2_session_want_write(session_.get()) != 0;
+}
 
 bool H2Session::is_over() const noexcept {
   return nghttp2_session_want_read(session_.get()) == 0 &&

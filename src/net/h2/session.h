@@ -36,6 +36,7 @@ struct H2Stream {
   bool is_answered = false;  // Headers were sent.
   bool is_finished = false;  // Nothing will be added to the answer.
   bool is_deferred = false;  // Waits for more to send.
+  bool pays = false;         // Once all of the answer has left, for frames of its peer.
   ByteBuffer out{};          // Of the body.
   // Sent behind the body. What it refers to stays until the stream is closed.
   std::span<const H2Field> trailers{};
@@ -56,6 +57,8 @@ class H2Handler {
   virtual void OnClosed(H2Stream& stream) noexcept = 0;
   // One request more than there may be at a time was refused.
   virtual void OnRefused() noexcept = 0;
+  // Whether there are as many requests as there may be.
+  virtual bool IsFull() const noexcept = 0;
 
  protected:
   ~H2Handler() = default;
@@ -95,8 +98,6 @@ class H2Session {
   // Headers alone, and the end.
   void AnswerWithoutBody(H2Stream& stream, std::span<const H2Field> fields) noexcept;
   void Cancel(H2Stream& stream) noexcept;
-  // For the allowances of its peer.
-  void CreditRequest() noexcept { watch_.CreditRequest(); }
 
   // --- The end. ---
 
@@ -110,6 +111,10 @@ class H2Session {
 
   // How many bytes it holds, those of streams not included.
   std::size_t bytes() const noexcept { return bytes_; }
+  // How many streams there may be at a time.
+  std::size_t streams() const noexcept { return options_.streams; }
+  // Something is to be sent.
+  bool has_output() const noexcept;
   bool is_over() const noexcept;
   // The peer was told that it broke the rules.
   bool is_broken() const noexcept { return is_broken_; }

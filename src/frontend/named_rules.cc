@@ -1,0 +1,17 @@
+#include "frontend/named_rules.h"
+
+#include <string>
+#include <string_view>
+
+namespace weir {
+
+std::optional<Error> FindUnknownRule(const Engine& engine, const Request& request) {
+  for (const std::string_view rule : request.rules) {
+    if (engine.HasRule(rule)) continue;
+    return Error{ErrorCode::kInvalidArgument,
+                 "rules: there is no rule '" + std::string(rule) + '\''};
+  }
+  return std::nullopt;
+}
+
+}  // namespace weir
