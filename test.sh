@@ -24,7 +24,8 @@ esac
 root=$PWD
 jobs=${WEIR_JOBS:-$(nproc)}
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+fetching=""
+trap 'rm -rf "$work"; if [[ $fetching ]]; then kill "$fetching" 2>/dev/null || true; fi' EXIT
 
 total_passed=0
 total_failed=0
@@ -84,11 +85,16 @@ run_ctest() { # PRESET [CTEST ARGUMENT...]
 
 packages() { tools/setup.sh tools/packages.txt; }
 
-# Redis clients of several languages, for the end-to-end tests.
-clients() { tests/e2e/setup.sh; }
-
-# Servers of other versions than the machine has.
-servers() { tests/faults/setup.sh; }
+# Clients of several languages for the end-to-end tests, and servers of other versions than the
+# machine has. Most of it is waiting for the network, so it goes on beside the first build.
+begin_to_fetch() {
+  (tests/e2e/setup.sh && tests/faults/setup.sh) >"$work/fetched.log" 2>&1 &
+  fetching=$!
+}
+fetched() { # STATUS
+  cat "$work/fetched.log"
+  return "$1"
+}
 
 format() {
   # Untracked files too: a format error is cheapest before the commit.
@@ -98,10 +104,6 @@ format() {
     done | xargs -0 --no-run-if-empty clang-format-19 --dry-run -Werror
 }
 
-release() {
-  build release
-  run_ctest release
-}
 
 asan() {
   build asan
@@ -167,10 +169,13 @@ tidy() {
 coverage() { tools/coverage.py build/asan; }
 
 stage "packages" packages
-stage "clients" clients
-stage "servers" servers
+begin_to_fetch
 stage "format" format
-stage "release: build, tests" release
+stage "release: build" build release
+wait "$fetching" && fetch_status=0 || fetch_status=$?
+fetching=""
+stage "clients, servers" fetched "$fetch_status"
+stage "release: tests" run_ctest release
 stage "install" install_test
 stage "asan, ubsan: build, tests" asan
 stage "tsan: build, tests" tsan

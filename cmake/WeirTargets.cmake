@@ -34,6 +34,21 @@ function(weir_library folder)
   add_library(${name} OBJECT ${ARG_SOURCES})
   weir_compile_options(${name})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
+  if(TARGET weir_library_headers)
+    target_precompile_headers(${name} REUSE_FROM weir_library_headers)
+  endif()
+endfunction()
+
+# What most sources read before they begin, compiled once; for builds that only test. Where it is
+# left out, as in the release that users get, every source must name what it needs.
+function(weir_library_headers)
+  add_library(weir_library_headers OBJECT ${PROJECT_SOURCE_DIR}/cmake/no_source.cc)
+  weir_compile_options(weir_library_headers)
+  target_link_libraries(weir_library_headers PRIVATE Threads::Threads)
+  target_precompile_headers(weir_library_headers PRIVATE <algorithm> <array> <atomic> <chrono>
+                            <condition_variable> <cstdint> <cstring> <deque> <expected>
+                            <functional> <map> <memory> <mutex> <optional> <span> <string>
+                            <string_view> <thread> <unordered_map> <utility> <variant> <vector>)
 endfunction()
 
 # weir_test(NAME SOURCES file... [DEPS target...] [LABELS label...])
@@ -54,7 +69,7 @@ endfunction()
 
 # What most tests read before they begin, compiled once for all that are compiled alike.
 function(weir_test_headers)
-  add_library(weir_test_headers OBJECT ${PROJECT_SOURCE_DIR}/cmake/test_headers.cc)
+  add_library(weir_test_headers OBJECT ${PROJECT_SOURCE_DIR}/cmake/no_source.cc)
   weir_compile_options(weir_test_headers)
   target_compile_options(weir_test_headers PRIVATE ${ARGN})
   target_link_libraries(weir_test_headers PRIVATE Threads::Threads rapidcheck GTest::gmock_main)
@@ -68,7 +83,9 @@ endfunction()
 # weir_tests_in(DIRECTORY PREFIX [DEPS target...] [HEADERS target] [OPTIONS option...])
 #
 # Every *_test.cc of a directory (not of its subdirectories) as a test called PREFIX_stem. A first
-# line that contains `// threads` says that the test is worth running under ThreadSanitizer.
+# line that contains `// threads` says that the test is worth running under ThreadSanitizer; one with
+# `// threads: gate.cc` also that it needs that file and nothing else of DEPS, which then need not be
+# built for it.
 function(weir_tests_in directory prefix)
   cmake_parse_arguments(PARSE_ARGV 2 ARG "" "HEADERS" "DEPS;OPTIONS")
   file(GLOB tests CONFIGURE_DEPENDS ${directory}/*_test.cc)
@@ -77,11 +94,17 @@ function(weir_tests_in directory prefix)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${test})
     file(STRINGS ${test} first_line LIMIT_COUNT 1)
     set(labels "")
-    if(first_line MATCHES "// threads")
+    set(sources ${test})
+    set(deps ${ARG_DEPS})
+    if(first_line MATCHES "// threads(: ([a-z_]+\\.cc))?")
       set(labels threads)
+      if(CMAKE_MATCH_2)
+        list(APPEND sources ${directory}/${CMAKE_MATCH_2})
+        set(deps weir)
+      endif()
     endif()
     get_filename_component(stem ${test} NAME_WE)
-    weir_test(${prefix}_${stem} SOURCES ${test} DEPS ${ARG_DEPS} LABELS ${labels})
+    weir_test(${prefix}_${stem} SOURCES ${sources} DEPS ${deps} LABELS ${labels})
     target_compile_options(${prefix}_${stem} PRIVATE ${ARG_OPTIONS})
     if(ARG_HEADERS)
       target_precompile_headers(${prefix}_${stem} REUSE_FROM ${ARG_HEADERS})

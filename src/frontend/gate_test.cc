@@ -1,4 +1,4 @@
-// threads
+// threads: gate.cc
 #include "frontend/gate.h"
 
 #include <thread>

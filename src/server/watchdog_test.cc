@@ -1,4 +1,4 @@
-// threads
+// threads: watchdog.cc
 #include "server/watchdog.h"
 
 #include <latch>

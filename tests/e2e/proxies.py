@@ -17,6 +17,24 @@ import time
 
 import daemon
 
+# What they ask about, and what a client says who would like to be asked about something else.
+POLICY = """\
+trusted_proxies: [127.0.0.1]
+identity:
+  user: { header: x-user-id }
+  tier: { header: x-tier, default: free }
+deny: [ { user: mallory }, { path: /secret/** } ]
+rules:
+  - { name: per-ip, key: ip, limit: 1000/h }
+  - { name: per-user, match: { user: present }, key: user, limit: 2/h }
+  - { name: login, match: { path: /login, method: POST }, key: ip, limit: 2/h, message: Too often }
+  - { name: shop, match: { host: shop.example }, key: ip, limit: 500/h }
+"""
+FORGED = {"X-Forwarded-Uri": "/cheap", "X-Forwarded-Method": "GET", "X-Original-URI": "/cheap",
+          "X-Original-URL": "http://cheap.example/cheap", "X-Original-Method": "GET",
+          "X-Forwarded-For": "198.51.100.77", "X-Forwarded-Host": "cheap.example",
+          "X-User-Id": "forged", "X-Weir-Token": "forged", "Forwarded": "for=198.51.100.78"}
+
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
