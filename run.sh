@@ -10,13 +10,17 @@ cmake --build --preset release --parallel "${WEIR_JOBS:-$(nproc)}" --target weir
 
 cat <<'TRY'
 
-Weir serves examples/quickstart.yaml on 127.0.0.1, HTTP on port 8080 and RESP on 6380. Try:
+Weir serves examples/quickstart.yaml on 127.0.0.1: HTTP on port 8080, RESP on 6380, gRPC on 8081.
+Try:
 
   # five at once, then ten a minute: the sixth is denied, and says when to come back
   curl -i 127.0.0.1:8080/v1/check -d '{"user": "ann", "ip": "203.0.113.9", "path": "/orders"}'
 
   # a limit that comes with the call, from any Redis client
   redis-cli -p 6380 CL.THROTTLE ann 15 30 60
+
+  # gRPC, if you have grpcurl; Envoy asks there, too
+  grpcurl -plaintext -d '{"user": "ann", "ip": "203.0.113.9"}' 127.0.0.1:8081 weir.v1.Limiter/Check
 
   # two a second: ask five times at once, and each waits for its turn
   for i in 1 2 3 4 5; do curl -s 127.0.0.1:8080/v1/check \
