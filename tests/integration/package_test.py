@@ -284,9 +284,10 @@ class Installed(unittest.TestCase):
     def hand_over_sockets(self, machine):
         machine.run("systemctl", "stop", "weir")
         machine.run("systemctl", "enable", "--now", "weir.socket")
-        # Whoever connects first starts it.
+        # Whoever connects first starts it, and is answered before it says that it is ready.
+        machine.run("curl", "-sf", "http://127.0.0.1:8080/healthz")
+        self.wait_for(machine, "ActiveState", "active")
         self.check(machine)
-        self.assertEqual(machine.run("systemctl", "is-active", "weir").strip(), "active")
         # Those who ask while it is restarted wait, and nobody is refused.
         machine.run("bash", "-c", """
             for i in 1 2 3; do systemctl restart weir; done &
@@ -308,7 +309,7 @@ class Installed(unittest.TestCase):
             systemctl stop weir.socket weir
             systemctl start weir.socket""")
         for _ in range(2):
-            machine.run("curl", "-sf", "--unix-socket", "/run/weir/http.sock", "http://weir/readyz")
+            machine.run("curl", "-sf", "--unix-socket", "/run/weir/http.sock", "http://weir/healthz")
             machine.run("systemctl", "restart", "weir")
         machine.run("bash", "-c", """
             rm -r /etc/systemd/system/weir.socket.d

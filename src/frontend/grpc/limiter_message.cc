@@ -13,9 +13,6 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kMostPairs = 128;
-constexpr std::size_t kMostRules = 64;
-
 Error Invalid(std::string message) {
   return {.code = ErrorCode::kInvalidArgument, .message = std::move(message)};
 }
@@ -46,13 +43,13 @@ constexpr std::array<TextField, 9> kTexts = {{
 struct PairsField {
   std::uint32_t number;
   std::string_view name;
-  std::vector<NamedValue> LimiterMessage::* place;
+  std::vector<NamedValue> RequestMessage::* place;
 };
 constexpr std::array<PairsField, 4> kPairs = {{
-    {10, "headers", &LimiterMessage::headers},
-    {11, "cookies", &LimiterMessage::cookies},
-    {12, "query", &LimiterMessage::query},
-    {13, "descriptors", &LimiterMessage::descriptors},
+    {10, "headers", &RequestMessage::headers},
+    {11, "cookies", &RequestMessage::cookies},
+    {12, "query", &RequestMessage::query},
+    {13, "descriptors", &RequestMessage::descriptors},
 }};
 
 constexpr std::uint32_t kRules = 14;
@@ -124,12 +121,12 @@ std::optional<Error> ReadCheck(std::string_view message, LimiterMessage& read) {
     if (error) return error;
     const std::size_t pairs =
         read.headers.size() + read.cookies.size() + read.query.size() + read.descriptors.size();
-    if (pairs > kMostPairs) {
+    if (pairs > LimiterMessage::kMostPairs) {
       return Invalid("headers, cookies, query and descriptors: there may be at most " +
-                     std::to_string(kMostPairs) + " in all");
+                     std::to_string(LimiterMessage::kMostPairs) + " in all");
     }
-    if (read.rules.size() > kMostRules) {
-      return Invalid("rules: there may be at most " + std::to_string(kMostRules));
+    if (read.rules.size() > LimiterMessage::kMostRules) {
+      return Invalid("rules: there may be at most " + std::to_string(LimiterMessage::kMostRules));
     }
   }
   if (reader.is_broken()) return NotReadable();
@@ -142,10 +139,10 @@ std::optional<Error> ReadCheck(std::string_view message, LimiterMessage& read) {
 }
 
 std::optional<Error> ReadLimit(std::string_view message, LimiterMessage& read) {
-  constexpr std::array<std::pair<std::string_view, std::string_view LimiterMessage::*>, 3> kFields =
-      {{{"key", &LimiterMessage::key},
-        {"limit", &LimiterMessage::limit},
-        {"algorithm", &LimiterMessage::algorithm}}};
+  constexpr std::array<std::pair<std::string_view, std::string_view RequestMessage::*>, 3> kFields =
+      {{{"key", &RequestMessage::key},
+        {"limit", &RequestMessage::limit},
+        {"algorithm", &RequestMessage::algorithm}}};
   ProtobufReader reader(message);
   while (reader.Next()) {
     if (reader.type() == WireType::kBytes && reader.field() <= kFields.size()) {
@@ -218,21 +215,6 @@ void WriteFields(ProtobufWriter& writer, const LimiterReply& reply) {
 }
 
 }  // namespace
-
-void LimiterMessage::Clear() noexcept {
-  request = {};
-  cost = 1;
-  has_cost = false;
-  wait = Duration(0);
-  ttl = std::chrono::seconds(60);
-  key = limit = algorithm = {};
-  reservation = ReservationId::kNone;
-  headers.clear();
-  cookies.clear();
-  query.clear();
-  descriptors.clear();
-  rules.clear();
-}
 
 std::optional<Error> ReadLimiterMessage(std::string_view message, GrpcMethodKind method,
                                         LimiterMessage& read) {

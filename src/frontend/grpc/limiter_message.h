@@ -7,32 +7,22 @@
 #include <vector>
 
 #include <weir/decision.h>
-#include <weir/request.h>
 #include <weir/result.h>
 #include <weir/time.h>
 
 #include "frontend/grpc/methods.h"
+#include "frontend/request_message.h"
 #include "net/byte_buffer.h"
 
 namespace weir {
 
-// What a message says. Refers to it; used again it keeps its memory.
-struct LimiterMessage {
-  Request request{};
-  std::int64_t cost = 1;
+struct LimiterMessage : RequestMessage {
   bool has_cost = false;
-  Duration wait{0};
-  Duration ttl = std::chrono::seconds(60);
-  std::string_view key{};
-  std::string_view limit{};
-  std::string_view algorithm{};
-  ReservationId reservation = ReservationId::kNone;
 
-  // What the spans of the request refer to.
-  std::vector<NamedValue> headers, cookies, query, descriptors;
-  std::vector<std::string_view> rules;
-
-  void Clear() noexcept;
+  void Clear() noexcept {
+    RequestMessage::Clear();
+    has_cost = false;
+  }
 };
 
 // As the method has it. None if it was read; else what is wrong with it.

@@ -57,21 +57,6 @@ JsonShape ShapeOf(std::string_view json) noexcept {
 
 }  // namespace
 
-void RequestBody::Clear() noexcept {
-  request = {};
-  cost = 1;
-  wait = Duration(0);
-  ttl = std::chrono::seconds(60);
-  key = limit = algorithm = {};
-  reservation = ReservationId::kNone;
-  headers.clear();
-  cookies.clear();
-  query.clear();
-  descriptors.clear();
-  rules.clear();
-  seen = 0;
-}
-
 class RequestBodyReader::Parser {
  public:
   Parser() {

@@ -14,10 +14,9 @@
 #include <string_view>
 #include <vector>
 
-#include <weir/decision.h>
-#include <weir/request.h>
 #include <weir/result.h>
-#include <weir/time.h>
+
+#include "frontend/request_message.h"
 
 namespace weir {
 
@@ -58,27 +57,14 @@ inline constexpr BodyFieldSet kLimitFields = SetOf(BodyField::kKey) | SetOf(Body
 inline constexpr BodyFieldSet kSettleFields = SetOf(BodyField::kReservation);
 inline constexpr BodyFieldSet kCommitFields = kSettleFields | SetOf(BodyField::kCost);
 
-// What a body says. Refers to the text, and to the reader that read it.
-struct RequestBody {
-  // How many names and values all maps may have together.
-  static constexpr std::size_t kMostPairs = 128;
-  static constexpr std::size_t kMostRules = 64;
-
-  Request request{};
-  std::int64_t cost = 1;
-  Duration wait{0};
-  Duration ttl = std::chrono::seconds(60);
-  std::string_view key{};
-  std::string_view limit{};
-  std::string_view algorithm{};
-  ReservationId reservation = ReservationId::kNone;
-
-  // What the spans of the request refer to, by field. Keeps its memory when used again.
-  std::vector<NamedValue> headers, cookies, query, descriptors;
-  std::vector<std::string_view> rules;
+// What a body says. Refers to the reader that read it, too.
+struct RequestBody : RequestMessage {
   BodyFieldSet seen = 0;
 
-  void Clear() noexcept;
+  void Clear() noexcept {
+    RequestMessage::Clear();
+    seen = 0;
+  }
 };
 
 // Reads one body at a time, and keeps the texts of the last. Keeps its memory, too.
