@@ -102,12 +102,13 @@ WallTime EndOf(SSL_CTX* context) {
   tm parts{};
   if (ASN1_TIME_to_tm(X509_get0_notAfter(SSL_CTX_get0_certificate(context)), &parts) != 1)
     return {};
-  using namespace std::chrono;
-  const sys_days day = year(parts.tm_year + 1900) / (parts.tm_mon + 1) / parts.tm_mday;
+  using std::chrono::seconds;
+  const std::chrono::sys_days day =
+      std::chrono::year(parts.tm_year + 1900) / (parts.tm_mon + 1) / parts.tm_mday;
   // One that never ends in practice would end before it began if it were counted in nanoseconds.
-  const sys_seconds end =
-      day + hours(parts.tm_hour) + minutes(parts.tm_min) + seconds(parts.tm_sec);
-  return std::min(end, floor<seconds>(WallTime::max()));
+  const std::chrono::sys_seconds end = day + std::chrono::hours(parts.tm_hour) +
+                                       std::chrono::minutes(parts.tm_min) + seconds(parts.tm_sec);
+  return std::min(end, std::chrono::floor<seconds>(WallTime::max()));
 }
 
 }  // namespace

@@ -184,15 +184,14 @@ std::size_t TlsStream::Decrypt(std::span<char> room) {
       continue;
     }
     const int code = SSL_get_error(ssl_.get(), done);
-    if (code == SSL_ERROR_ZERO_RETURN) {
-      end_ = End::kFarewell;
-    } else if (code != SSL_ERROR_WANT_READ) {
+    const bool said_farewell = code == SSL_ERROR_ZERO_RETURN;
+    if (!said_farewell && code != SSL_ERROR_WANT_READ) {
       end_ = End::kLost;
       why_ = TakeTlsError();
-    } else if (wire_.out.size() > 2 * kMostAhead) {
+    } else if (!said_farewell && wire_.out.size() > 2 * kMostAhead) {
       end_ = End::kLost;
       why_ = "what TLS has to say is asked for and not taken";
-    } else if (end_below_ && MayJustEnd()) {
+    } else if (said_farewell || (end_below_ && MayJustEnd())) {
       end_ = End::kFarewell;
     } else if (end_below_) {
       end_ = End::kLost;

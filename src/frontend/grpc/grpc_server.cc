@@ -38,6 +38,7 @@ bool IsGrpcType(std::string_view type) noexcept {
 // "100m": digits, and a unit. None if it is no such.
 std::optional<Duration> ReadTimeout(std::string_view text) noexcept {
   constexpr std::size_t kMostDigits = 8;
+  constexpr std::chrono::hours kLongest(24 * 366);  // Nanoseconds have no room for all hours.
   if (text.size() < 2 || text.size() > kMostDigits + 1) return std::nullopt;
   std::int64_t number = 0;
   const char* const unit = text.data() + text.size() - 1;
@@ -45,9 +46,9 @@ std::optional<Duration> ReadTimeout(std::string_view text) noexcept {
   if (error != std::errc() || end != unit || number < 0) return std::nullopt;
   switch (*unit) {
     case 'H':
-      return std::chrono::hours(std::min<std::int64_t>(number, 24 * 366));
+      return std::min(std::chrono::hours(number), kLongest);
     case 'M':
-      return std::chrono::minutes(std::min<std::int64_t>(number, 60 * 24 * 366));
+      return std::min<std::chrono::minutes>(std::chrono::minutes(number), kLongest);
     case 'S':
       return std::chrono::seconds(number);
     case 'm':

@@ -90,7 +90,7 @@ bool AcceptsProblem(std::string_view accept) noexcept {
 
 // What stands behind the path of forward-auth, with the query.
 std::string_view BelowAuth(const HttpHead& head, const HttpTarget& target) noexcept {
-  const std::size_t before = static_cast<std::size_t>(target.path.data() - head.target.data());
+  const auto before = static_cast<std::size_t>(target.path.data() - head.target.data());
   return head.target.substr(before + kAuthPath.size());
 }
 
