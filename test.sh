@@ -25,7 +25,11 @@ root=$PWD
 jobs=${WEIR_JOBS:-$(nproc)}
 work=$(mktemp -d)
 fetching=""
-trap 'rm -rf "$work"; if [[ $fetching ]]; then kill "$fetching" 2>/dev/null || true; fi' EXIT
+stop() {
+  if [[ $fetching ]]; then kill -- "-$fetching" 2>/dev/null && wait "$fetching" || true; fi
+  rm -rf "$work"
+}
+trap stop EXIT
 
 total_passed=0
 total_failed=0
@@ -88,7 +92,7 @@ packages() { tools/setup.sh tools/packages.txt; }
 # Clients of several languages for the end-to-end tests, and servers of other versions than the
 # machine has. Most of it is waiting for the network, so it goes on beside the first build.
 begin_to_fetch() {
-  (tests/e2e/setup.sh && tests/faults/setup.sh) >"$work/fetched.log" 2>&1 &
+  setsid bash -c "tests/e2e/setup.sh && tests/faults/setup.sh" >"$work/fetched.log" 2>&1 &
   fetching=$!
 }
 fetched() { # STATUS

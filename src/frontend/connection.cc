@@ -274,13 +274,15 @@ void Connection::EndDrain() noexcept {
 
 void Connection::EndWaits() noexcept {
   const Answer answer{.decision = {.reason = Reason::kOverload}};
-  std::erase_if(waits_, [&](const Wait& wait) {
-    // The answer of one that is over is under way.
-    if (!around_.door.desk.engine.CancelWait(wait.id)) return false;
+  // Who is answered may ask for something else.
+  for (const Wait& wait : std::exchange(waits_, {})) {
+    if (!around_.door.desk.engine.CancelWait(wait.id)) {
+      waits_.push_back(wait);  // It is over, and its answer under way.
+      continue;
+    }
     around_.door.metrics.Refused(Refusal::kWaiters);
     protocol_->OnAnswered(wait.place, {.answer = answer});
-    return true;
-  });
+  }
 }
 
 // Who calls back may find that this connection has ended.

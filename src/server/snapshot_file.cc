@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "policy/policy_compiler.h"
@@ -107,9 +108,10 @@ Result<SnapshotReport> WriteNew(Engine& engine, const std::string& path) {
   constexpr int kMode = S_IRUSR | S_IWUSR;
   const OpenFile file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode));
   if (!file.is_open()) return SystemFailure(path, "cannot be made");
-  // For those who will read it when root is done with it.
-  if (geteuid() == 0 && fchown(file.get(), OwnerOfFolder(path), static_cast<gid_t>(-1)) != 0) {
-    return SystemFailure(path, "cannot be given away");
+  // For those who will read it when root is done with it; where root may not even do that, it is
+  // root who reads it again.
+  if (geteuid() == 0) {
+    std::ignore = fchown(file.get(), OwnerOfFolder(path), static_cast<gid_t>(-1));
   }
   Result<SnapshotReport> report =
       engine.Save([&](std::span<const std::byte> bytes) { return WriteAll(file, path, bytes); });
@@ -165,8 +167,7 @@ Result<std::string> SetSnapshotAside(const std::string& path) {
 Result<void> CheckRoomForSnapshot(const std::string& path) {
   const std::string folder = FolderOf(path);
   // A file without a name: nobody ever sees it.
-  const OpenFile probe(
-      open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  const OpenFile probe(open(folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (probe.is_open()) return {};
   const bool is_unknown = errno == EOPNOTSUPP || errno == EISDIR;  // To this file system.
   if (is_unknown && access(folder.c_str(), W_OK | X_OK) == 0) return {};

@@ -79,11 +79,10 @@ TlsFiles::Looked TlsFiles::Look(const ListenerSpec& spec, SteadyTime now, bool a
 }
 
 std::string ExpiryWarning(WallTime expires, WallTime now) {
-  using namespace std::chrono;
-  constexpr Duration kSoon = days(7);
+  constexpr Duration kSoon = std::chrono::days(7);
   if (expires <= now) return "the certificate has expired; clients will not accept it";
   if (expires - now > kSoon) return {};
-  const auto left = floor<hours>(expires - now).count();
+  const auto left = std::chrono::floor<std::chrono::hours>(expires - now).count();
   return "the certificate expires in " +
          (left >= 48 ? std::to_string(left / 24) + " days" : std::to_string(left) + " hours");
 }

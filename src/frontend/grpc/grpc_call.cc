@@ -56,8 +56,9 @@ void GrpcCall::Begin(std::int32_t stream, SteadyTime now) {
   timeout.reset();
   began = now;
   answered = {};
-  out_counted = asked_bytes = 0;
-  is_ready = is_pending = is_joint = has_refunds = false;
+  out_counted = asks = 0;
+  answer = {};
+  is_ready = is_put_off = is_pending = is_joint = has_refunds = false;
   missing = 0;
   watched = -1;
   pays = false;

@@ -62,8 +62,8 @@ struct GrpcCall final : H2Stream {
   SteadyTime answered{};
 
   std::size_t out_counted = 0;  // Of `out`, by its connection.
-  std::size_t asked_bytes = 0;  // What it is asked with takes, likewise.
   bool is_ready = false;        // The request is complete, and waits to be decided.
+  bool is_put_off = false;      // It waits for others to be decided first.
   bool is_pending = false;      // The answer comes later.
   // ShouldRateLimit with several descriptors, of a store that takes a while:
   bool is_joint = false;
@@ -71,6 +71,7 @@ struct GrpcCall final : H2Stream {
   Answer answer{};                       // Of the rest,
   std::vector<RuleDecision> statuses{};  // likewise.
   // CheckBatch, likewise:
+  std::size_t asks = 0;  // How many requests it has, once that is known.
   std::vector<Decision> decisions{};
   std::size_t missing = 0;   // Of them.
   std::int8_t watched = -1;  // Watch: what was told last.

@@ -55,17 +55,24 @@ class GrpcProtocol final : public Protocol, private GrpcServices {
  public:
   explicit GrpcProtocol(Exchange& exchange)
       : exchange_(exchange), door_(exchange.door()), server_(exchange, *this) {}
+  GrpcProtocol(const GrpcProtocol&) = delete;
+  GrpcProtocol& operator=(const GrpcProtocol&) = delete;
+  ~GrpcProtocol() override {
+    server_.ForEachCall([&](const GrpcCall& call) { GiveBackPlaces(call); });
+  }
 
   Progress OnInput(std::span<char> input) noexcept override {
     decided_ = 0;
     server_.Feed({input.data(), input.size()});
     TakeReady();
+    if (!server_.ready().empty()) TakeThoseThatAskNothing();
     server_.Flush();
     return {.used = input.size(), .decided = decided_};
   }
 
   void OnAnswered(const ReplyPlace& place, const Told& told) noexcept override {
     if ((place.tag & kAsked) != 0) --asked_;
+    if ((place.tag & kJoint) != 0) asked_parts_ -= ItemOf(place.tag);
     Tell(place, told);
     if (taking_up_) return;
     TakeReady();
@@ -106,64 +113,86 @@ class GrpcProtocol final : public Protocol, private GrpcServices {
   }
 
   bool IsAmid() const noexcept override { return server_.has_calls(); }
-  std::size_t held_bytes() const noexcept override { return server_.held_bytes(); }
+  std::size_t held_bytes() const noexcept override {
+    return server_.held_bytes() + asked_parts_ * kPartBytes;
+  }
 
  private:
   using More = GrpcServer::More;
 
-  // What goes with a question: the stream, which item of a batch it is, and whether it is counted.
+  // What goes with a question: the stream, which item of a batch it is or how many parts it has,
+  // and what is counted for it until it is answered, also if nobody waits for that any more.
   static constexpr std::uint64_t kAsked = std::uint64_t{1} << 63U;
+  static constexpr std::uint64_t kJoint = std::uint64_t{1} << 62U;
   static ReplyPlace PlaceOf(const GrpcCall& call, std::uint64_t item = 0) noexcept {
     const auto id = static_cast<std::uint64_t>(call.id);
     return {.ticket = Replies::Ticket{id}, .tag = id | (item << 32U)};
   }
   static std::uint64_t StreamOf(std::uint64_t tag) noexcept { return tag & 0xffff'ffffU; }
-  static std::size_t ItemOf(std::uint64_t tag) noexcept { return (tag & ~kAsked) >> 32U; }
+  static std::size_t ItemOf(std::uint64_t tag) noexcept {
+    return (tag & ~(kAsked | kJoint)) >> 32U;
+  }
 
   // Takes up calls that are complete, as long as not too much is under way: the others wait.
   void TakeReady() {
     std::vector<GrpcCall*>& ready = server_.ready();
-    if (ready.empty() || IsBusy()) return;
+    if (ready.empty() || IsBusy(ready.front()->asks)) return;
     GrpcWorkbench& bench = GrpcWorkbench::Mine();
     std::size_t pending = 0;
     std::size_t taken = 0;
     taking_up_ = true;
-    while (taken < ready.size() && !IsBusy()) {
-      GrpcCall& call = *ready[taken++];
-      call.is_ready = false;
-      Take(bench, call, pending);
+    while (taken < ready.size() && !IsBusy(ready[taken]->asks)) {
+      if (!Take(bench, *ready[taken], pending)) break;
+      server_.TakeUp(*ready[taken++]);
     }
     taking_up_ = false;
     ready.erase(ready.begin(), ready.begin() + static_cast<std::ptrdiff_t>(taken));
     Decide(bench, pending);
+    for (GrpcCall* const call : ready) server_.PutOff(*call);
   }
-  // The store has a bound on what may be under way for all connections of this thread.
-  bool IsBusy() const noexcept {
-    return asked_ >= static_cast<std::size_t>(door_.desk.settings->limits.pipeline);
+  // The store has a bound on what may be under way for all connections of this thread. One that
+  // asks for more than that by itself has it for itself.
+  bool IsBusy(std::size_t more = 1) const noexcept {
+    const auto most = static_cast<std::size_t>(door_.desk.settings->limits.pipeline);
+    return asked_ > 0 && asked_ + std::max<std::size_t>(more, 1) > most;
+  }
+  // A slow store is no reason to seem dead.
+  void TakeThoseThatAskNothing() {
+    std::erase_if(server_.ready(), [&](GrpcCall* call) {
+      const GrpcMethodKind kind = call->method->kind;
+      if (kind != GrpcMethodKind::kHealthCheck && kind != GrpcMethodKind::kHealthWatch)
+        return false;
+      server_.TakeUp(*call);
+      TakeHealth(*call);
+      return true;
+    });
   }
 
   void Fail(GrpcCall& call, const Error& error) { server_.End(call, StatusOf(error)); }
 
-  // Answers a call, or puts it with those that are decided together.
-  void Take(GrpcWorkbench& bench, GrpcCall& call, std::size_t& pending) {
+  // Answers a call, or puts it with those that are decided together. False if it asks for more than
+  // there is room for now.
+  bool Take(GrpcWorkbench& bench, GrpcCall& call, std::size_t& pending) {
     switch (call.method->kind) {
       case GrpcMethodKind::kShouldRateLimit:
       case GrpcMethodKind::kCheck: {
         PendingCall& next = bench.pending(pending);
         next.call = &call;
-        if (!Gather(next, bench.batch[pending])) return;
+        if (!Gather(next, bench.batch[pending])) return true;
         if (++pending == GrpcWorkbench::kMostPending) Decide(bench, std::exchange(pending, 0));
-        return;
+        return true;
       }
       case GrpcMethodKind::kHealthCheck:
       case GrpcMethodKind::kHealthWatch:
-        return TakeHealth(call);
+        TakeHealth(call);
+        return true;
       case GrpcMethodKind::kCheckBatch:
         Decide(bench, std::exchange(pending, 0));
         return TakeBatch(bench, call);
       default:
         Decide(bench, std::exchange(pending, 0));
-        return TakeQuestion(bench, call);
+        TakeQuestion(bench, call);
+        return true;
     }
   }
 
@@ -356,11 +385,20 @@ class GrpcProtocol final : public Protocol, private GrpcServices {
     AnswerDecision(call, *answer);
   }
 
-  void TakeBatch(GrpcWorkbench& bench, GrpcCall& call) {
+  // False if there is no room for it now.
+  bool TakeBatch(GrpcWorkbench& bench, GrpcCall& call) {
     std::vector<std::string_view>& texts = bench.batch_texts;
     if (const auto error = ReadBatchMessage(GrpcServer::MessageOf(call), texts)) {
-      return Fail(call, *error);
+      Fail(call, *error);
+      return true;
     }
+    call.asks = texts.size();
+    if (IsBusy(call.asks)) return false;
+    DecideBatch(call, texts);
+    return true;
+  }
+
+  void DecideBatch(GrpcCall& call, std::span<const std::string_view> texts) {
     std::vector<LimiterMessage> messages(texts.size());
     std::vector<BatchRequest> batch(texts.size());
     for (std::size_t i = 0; i < texts.size(); ++i) {
@@ -376,6 +414,7 @@ class GrpcProtocol final : public Protocol, private GrpcServices {
     door_.desk.engine.CheckBatch(batch, door_.desk.loop.now());
     decided_ += static_cast<std::uint32_t>(batch.size());
     std::vector<Decision> decisions;
+    decisions.reserve(batch.size());
     for (const BatchRequest& item : batch) decisions.push_back(item.answer.decision);
     AnswerBatch(call, decisions);
   }
@@ -401,8 +440,12 @@ class GrpcProtocol final : public Protocol, private GrpcServices {
   // --- Later. ---
 
   void AskLater(GrpcCall& call, const Question& question) {
-    server_.Await(call, question.parts.size() * kPartBytes);
-    AskCounted(question, PlaceOf(call));
+    server_.Await(call);
+    const std::size_t parts = question.parts.size();
+    ReplyPlace place = PlaceOf(call, parts);
+    if (parts > 0) place.tag |= kJoint;
+    asked_parts_ += parts;
+    AskCounted(question, place);
   }
   void AskCounted(const Question& question, ReplyPlace place) {
     ++asked_;
@@ -440,11 +483,16 @@ class GrpcProtocol final : public Protocol, private GrpcServices {
 
   void OnAbandoned(GrpcCall& call) noexcept override {
     exchange_.CancelWaiting(PlaceOf(call));
-    // Of a batch, what has come by now; the rest finds nobody.
-    if (call.missing == 0) return;
+    GiveBackPlaces(call);
+  }
+  // What a call was given that will not be answered: of a batch, what has come by now, and what was
+  // let through before something else is given back. The rest finds nobody.
+  void GiveBackPlaces(const GrpcCall& call) {
+    if (!call.is_pending) return;
     for (const Decision& decision : call.decisions) {
       door_.desk.CancelForNobody(decision.reservation);
     }
+    if (call.is_joint) door_.desk.CancelForNobody(call.answer.decision.reservation);
   }
 
   // --- Health and reflection. ---
@@ -508,6 +556,7 @@ class GrpcProtocol final : public Protocol, private GrpcServices {
   std::uint32_t decided_ = 0;
   bool taking_up_ = false;  // What is answered meanwhile is sent with the rest.
   std::size_t asked_ = 0;   // Questions that the store has not answered, those of ended calls too.
+  std::size_t asked_parts_ = 0;  // Of them.
   GrpcServer server_;
 };
 

@@ -232,6 +232,16 @@ TEST(GrpcRlsMemory, OfPartsThatAreUnderWayIsCounted) {
   under.Exchange();
   EXPECT_EQ(under.Of(id).status, "0");
   EXPECT_LT(under.protocol().held_bytes(), before + 10'000);
+  // It takes no less if nobody waits for it any more.
+  under.client.Reset(
+      under.Begin(GrpcUnderTest::kRls, RlsRequestOf("edge", {kOrders, kOrders, kOrders, kOrders})));
+  const auto other = under.Begin(GrpcUnderTest::kRls, RlsRequestOf("edge", {kOrders, kOrders}));
+  under.Exchange();
+  under.client.Reset(other);
+  under.Exchange();
+  EXPECT_GT(under.protocol().held_bytes(), before + 2 * 5'000);
+  under.late.AnswerAll();
+  EXPECT_LT(under.protocol().held_bytes(), before + 10'000);
 }
 
 TEST(GrpcRlsMemory, OfACallIsGivenBackWhenItEnds) {

@@ -95,7 +95,7 @@ void GrpcServer::Feed(std::string_view bytes) {
   if (goes_on && !session_.has_output()) return;  // As mostly.
   // Only then is it known whether anything can still be answered.
   session_.TakeOutput(replies_.next());
-  if (session_.abuse() || session_.is_broken()) ready_.clear();
+  if (session_.abuse() || session_.is_broken()) ForgetReady();
   if (goes_on) return;
   if (session_.is_other_protocol()) {
     RefuseOtherProtocol();
@@ -126,6 +126,7 @@ void GrpcServer::Flush() {
 
 // Nothing more is sent, so nobody is waited for.
 void GrpcServer::DropPending() {
+  ForgetReady();
   for (const auto& call : open_) {
     if (!call->is_pending) continue;
     services_.OnAbandoned(*call);
@@ -302,7 +303,10 @@ void GrpcServer::OnEnd(H2Stream& stream) noexcept {
 
 void GrpcServer::OnClosed(H2Stream& stream) noexcept {
   GrpcCall& call = CallOf(stream);
-  if (call.is_ready) std::erase(ready_, &call);
+  if (call.is_ready) {
+    std::erase(ready_, &call);
+    TakeUp(call);
+  }
   if (call.is_pending) {
     services_.OnAbandoned(call);
     Awaited(call);
@@ -387,16 +391,27 @@ void GrpcServer::AnswerPlainly(GrpcCall& call, std::string_view status, std::str
   session_.Answer(call, std::span(fields).first(status == "405" ? 3 : 2));
 }
 
-void GrpcServer::Await(GrpcCall& call, std::size_t bytes) {
+void GrpcServer::PutOff(GrpcCall& call) {
+  if (!std::exchange(call.is_put_off, true)) replies_.HoldAside();
+}
+
+void GrpcServer::TakeUp(GrpcCall& call) {
+  call.is_ready = false;
+  if (std::exchange(call.is_put_off, false)) replies_.FilledAside();
+}
+
+void GrpcServer::ForgetReady() {
+  for (GrpcCall* const call : ready_) TakeUp(*call);
+  ready_.clear();
+}
+
+void GrpcServer::Await(GrpcCall& call) {
   call.is_pending = true;
-  call.asked_bytes = bytes;
-  asked_bytes_ += bytes;
   replies_.HoldAside();
 }
 
 void GrpcServer::Awaited(GrpcCall& call) {
   if (!std::exchange(call.is_pending, false)) return;
-  asked_bytes_ -= std::exchange(call.asked_bytes, 0);
   replies_.FilledAside();
 }
 
@@ -448,7 +463,7 @@ void GrpcServer::SayGoodbye() {
 }
 
 std::size_t GrpcServer::held_bytes() const noexcept {
-  return session_.bytes() + open_.size() * kCallBytes + in_bytes_ + out_bytes_ + asked_bytes_;
+  return session_.bytes() + open_.size() * kCallBytes + in_bytes_ + out_bytes_;
 }
 
 }  // namespace weir

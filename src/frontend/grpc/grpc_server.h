@@ -34,8 +34,7 @@ class GrpcServer final : private H2Handler {
   GrpcServer& operator=(const GrpcServer&) = delete;
   ~GrpcServer();
 
-  // Calls whose one message is complete are in ready() then, to be answered before the next call.
-  // Each answers for itself whether it is still there: see GrpcCall::is_ready.
+  // Calls whose one message is complete are in ready() then.
   void Feed(std::string_view bytes);
   std::vector<GrpcCall*>& ready() noexcept { return ready_; }
   // Hands what there is to send to the replies.
@@ -53,8 +52,11 @@ class GrpcServer final : private H2Handler {
   void Send(GrpcCall& call, More more);
   // Ends a call that has told nothing, or something already.
   void End(GrpcCall& call, const GrpcStatus& status);
-  // The answer comes later. What it is asked with takes so many bytes.
-  void Await(GrpcCall& call, std::size_t bytes = 0);
+  // One of ready() stays there for now; or is taken from there, to be answered.
+  void PutOff(GrpcCall& call);
+  void TakeUp(GrpcCall& call);
+  // The answer comes later.
+  void Await(GrpcCall& call);
   void Awaited(GrpcCall& call);
 
   // Ends calls that take too long, and says when the service is about to end.
@@ -88,6 +90,7 @@ class GrpcServer final : private H2Handler {
   void Count(GrpcCode code) noexcept;
   void Remove(GrpcCall& call) noexcept;
   void RefuseOtherProtocol();
+  void ForgetReady();
   void DropPending();
 
   Exchange& exchange_;
@@ -98,8 +101,7 @@ class GrpcServer final : private H2Handler {
   std::vector<GrpcCall*> ready_;
   std::size_t in_bytes_ = 0;   // Of requests that are not answered.
   std::size_t out_bytes_ = 0;  // Of answers that may not have left.
-  std::size_t asked_bytes_ = 0;
-  int farewell_ = 0;  // How far the end of the service has been told.
+  int farewell_ = 0;           // How far the end of the service has been told.
   H2Session session_;
 };
 

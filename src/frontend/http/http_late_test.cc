@@ -121,6 +121,17 @@ TEST(HttpLate, JoinsTheAnswersOfABatch) {
   EXPECT_EQ(replies[1].body, "ok");
 }
 
+TEST(HttpLate, GivesBackPlacesOfABatchThatIsAbandonedHalfWay) {
+  HttpUnderTest http(Late());
+  http.Send(Post("/v1/check/batch",
+                 R"([{"user":"ann","path":"/export"},{"user":"bob","path":"/export"}])"));
+  ASSERT_EQ(http.late.pending(), 2U);
+  http.late.Answer(0);
+  http.Reconnect();
+  EXPECT_EQ(http.late.pending(), 2U) << "one that was asked, and one place that is given back";
+  EXPECT_EQ(http.late.kinds.back(), Question::Kind::kCancel);
+}
+
 TEST(HttpLate, CountsABatchByItsQuestionsAmongThoseUnderWay) {
   ExchangeUnderTest::Options options = Late();
   options.bounds.held = 4;

@@ -37,6 +37,14 @@ std::optional<Error> LateReplies::Ask(HttpEndpoints& endpoints, const Call& call
   return std::nullopt;
 }
 
+LateReplies::~LateReplies() {
+  for (const auto& [number, record] : records_) {
+    for (const Decision& decision : record.decisions) {
+      exchange_.door().desk.CancelForNobody(decision.reservation);
+    }
+  }
+}
+
 std::optional<Error> LateReplies::AskBatch(HttpEndpoints& endpoints, const Call& call) {
   std::vector<RequestBody> bodies;
   std::vector<BatchRequest> batch;

@@ -52,6 +52,10 @@ struct LateTag {
 class LateReplies {
  public:
   explicit LateReplies(Exchange& exchange) noexcept : exchange_(exchange) {}
+  LateReplies(const LateReplies&) = delete;
+  LateReplies& operator=(const LateReplies&) = delete;
+  // Nobody will be told of batches that are half answered: their places are given back.
+  ~LateReplies();
 
   // --- These hold the next place among the replies. ---
 

@@ -150,10 +150,11 @@ struct H2Session::Hooks {
     return 0;
   }
 
-  // Nobody may wait for what cannot be sent.
+  // Nobody may wait for what cannot be sent; whoever has reset it does not.
   static int OnNotSent(nghttp2_session* session, const nghttp2_frame* frame, int /*error*/,
                        void* /*user*/) {
     if (frame->hd.type != NGHTTP2_HEADERS) return 0;
+    if (Find(session, frame->hd.stream_id) == nullptr) return 0;
     nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, frame->hd.stream_id,
                               NGHTTP2_INTERNAL_ERROR);
     return 0;
