@@ -38,9 +38,7 @@ class TlsStream : public Stream, protected StreamHandler {
   void SetUserTimeout(Duration longest) noexcept override { below_->SetUserTimeout(longest); }
   std::string_view why_broken() const noexcept override;
   std::string_view peer() const noexcept override { return below_->peer(); }
-  bool is_agreeing() const noexcept override {
-    return state_ == State::kHandshake && has_heard_;
-  }
+  bool is_agreeing() const noexcept override { return state_ == State::kHandshake && has_heard_; }
   std::size_t buffered() const noexcept override {
     return wire_.in.capacity() + wire_.out.capacity();
   }
