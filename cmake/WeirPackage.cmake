@@ -71,6 +71,11 @@ weir_pack(share/doc/weir ${packaging}/debian/copyright ${packed}/changelog.gz
           ${packed}/changelog.Debian.gz ${PROJECT_SOURCE_DIR}/README.md)
 file(GLOB examples CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/policies/*.yaml)
 weir_pack(share/doc/weir/examples ${examples})
+foreach(folder docs docs/algorithms docs/algorithms/img docs/decisions)
+  file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.md
+       ${PROJECT_SOURCE_DIR}/${folder}/*.svg)
+  weir_pack(share/doc/weir/${folder} ${pages})
+endforeach()
 weir_pack(share/weir ${PROJECT_SOURCE_DIR}/docs/alerts.yaml
           ${PROJECT_SOURCE_DIR}/docs/weir.schema.json)
 weir_pack(share/weir/grafana ${PROJECT_SOURCE_DIR}/docs/grafana/weir.json)

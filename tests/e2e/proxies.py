@@ -38,9 +38,9 @@ FORGED = {"X-Forwarded-Uri": "/cheap", "X-Forwarded-Method": "GET", "X-Original-
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
-def documented(language):
+def documented(language, page="gateways.md"):
     """The blocks of this language in the document."""
-    page = (daemon.source / "docs" / "gateways.md").read_text(encoding="utf-8")
+    page = (daemon.source / "docs" / page).read_text(encoding="utf-8")
     return [code for name, code in BLOCK.findall(page) if name == language]
 
 

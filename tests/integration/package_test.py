@@ -84,8 +84,12 @@ class Contents(unittest.TestCase):
         examples = {path for path in found if path.startswith("/usr/share/doc/weir/examples/")}
         self.assertEqual({path.rpartition("/")[2] for path in examples},
                          {path.name for path in (source / "examples/policies").iterdir()})
-        self.assertEqual({path: mode for path, mode in found.items() if path not in examples},
-                         EXPECTED)
+        pages = {path for path in found if path.startswith("/usr/share/doc/weir/docs/")}
+        self.assertEqual({path.partition("/docs/")[2] for path in pages},
+                         {str(path.relative_to(source / "docs"))
+                          for path in (source / "docs").rglob("*") if path.suffix in (".md", ".svg")})
+        self.assertEqual({path: mode for path, mode in found.items()
+                          if path not in examples | pages}, EXPECTED)
 
     def test_are_the_same_each_time(self):
         with tempfile.TemporaryDirectory(prefix="weir-package-") as folder:
@@ -304,7 +308,8 @@ class Installed(unittest.TestCase):
             mkdir -p /etc/systemd/system/weir.socket.d
             printf '[Socket]\\nListenStream=\\nListenStream=/run/weir/http.sock\\n' \
               >/etc/systemd/system/weir.socket.d/path.conf
-            sed -i 's#^listen:.*#listen: { http: "unix:/run/weir/http.sock" }#' /etc/weir/weir.yaml
+            sed -i 's#^  http: .*#  http: unix:/run/weir/http.sock#; s/^  resp:/  # resp:/' \
+              /etc/weir/weir.yaml
             systemctl daemon-reload
             systemctl stop weir.socket weir
             systemctl start weir.socket""")
@@ -313,8 +318,7 @@ class Installed(unittest.TestCase):
             machine.run("systemctl", "restart", "weir")
         machine.run("bash", "-c", """
             rm -r /etc/systemd/system/weir.socket.d
-            sed -i 's#^listen:.*#listen: { http: 127.0.0.1:8080, resp: 127.0.0.1:6380 }#' \
-              /etc/weir/weir.yaml
+            sed -i 's#^  http: .*#  http: 127.0.0.1:8080#; s/^  # resp:/  resp:/' /etc/weir/weir.yaml
             systemctl daemon-reload
             systemctl stop weir.socket weir
             rm -f /run/weir/http.sock
