@@ -140,9 +140,9 @@ fuzz_one() {
   corpus=("$work/corpus-$name")
   mkdir -p "${corpus[0]}"
   if [[ -d tests/fuzz/corpus/$name ]]; then corpus+=("tests/fuzz/corpus/$name"); fi
-  if "$target" -max_total_time=12 -timeout=10 -rss_limit_mb=2048 -seed="$seed" \
+  if "$target" -max_total_time=8 -timeout=10 -rss_limit_mb=2048 -seed="$seed" \
     -artifact_prefix="$findings/$name-" "${corpus[@]}" >"$work/$name.log" 2>&1; then
-    echo "$name: 12 s, seed $seed"
+    echo "$name: 8 s, seed $seed"
   else
     tail -n 60 "$work/$name.log"
     echo "$name failed with seed $seed; its input is in $findings"

@@ -123,13 +123,18 @@ class H2load(Client):
         with tempfile.NamedTemporaryFile() as body:
             body.write(len(message).to_bytes(5, "big") + message)
             body.flush()
-            self.busy.set()
-            ran = subprocess.run(
+            ran = subprocess.Popen(
                 ["h2load", "-n", "5000000", "-c", "4", "-m", "20", "-t", "1", "-d", body.name, "-H",
                  "content-type: application/grpc", "-H", "te: trailers",
-                 f"http://127.0.0.1:{self.port}{h2_wire.RLS}"], capture_output=True, text=True,
-                timeout=2 * daemon.PATIENCE, check=False)
-        self.answered = int(re.search(r"(\d+) succeeded", ran.stdout)[1])
+                 f"http://127.0.0.1:{self.port}{h2_wire.RLS}"], stdout=subprocess.PIPE, text=True)
+            with grpc_client.Client(self.port) as client:
+                asked = grpc_client.named({"user": self.name_asked})
+                redis_servers.wait_until(
+                    lambda: (said := client.peek(descriptors=asked)).remaining < said.limit,
+                    "it asks")
+            self.busy.set()
+            said, _ = ran.communicate(timeout=2 * daemon.PATIENCE)
+        self.answered = int(re.search(r"(\d+) succeeded", said)[1])
 
 
 class Drain(unittest.TestCase):
