@@ -59,7 +59,8 @@ def export(build):
     if not profiles:
         sys.exit(f"{build}/profiles is empty: run `ctest --preset asan` first")
     merged = build / "coverage.profdata"
-    merge = [f"llvm-profdata{LLVM}", "merge", "-sparse", "-o", str(merged)]
+    # A service that was killed while it wrote its counts leaves half a file.
+    merge = [f"llvm-profdata{LLVM}", "merge", "-sparse", "--failure-mode=all", "-o", str(merged)]
     # By standard input: hundreds of tests make a long command line.
     subprocess.run([*merge, "-f", "-"], input="\n".join(profiles), text=True, check=True)
 
