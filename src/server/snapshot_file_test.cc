@@ -94,7 +94,7 @@ TEST_F(SnapshotFile, IsNotBelievedIfOthersCouldHaveWrittenIt) {
 
 // A look at the service of another user, by root, must cost that user nothing.
 TEST_F(SnapshotFile, OfWhoeverOwnsTheFolderIsTakenUpAndLeftByRoot) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root can";
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give files to others";
   ASSERT_EQ(chown(folder_.c_str(), 12'345, 0), 0);
   Save();
   struct stat status{};
