@@ -67,7 +67,8 @@ int main() {
   spec.tiers["free"]["requests"] = "20/min burst 40";
   const weir::PolicyReport changed = weir::Policy::Make(spec);
   if (!changed.policy) return 1;
-  const weir::PolicyChange change = engine->Apply(*changed.policy);
-  std::printf("\nVersion %d is in force.\n", static_cast<int>(change.version));
+  const weir::Result<weir::PolicyChange> change = engine->Apply(*changed.policy);
+  if (!change) return std::fprintf(stderr, "%s\n", change.error().message.c_str()), 1;
+  std::printf("\nVersion %d is in force.\n", static_cast<int>(change->version));
   Show(*engine, "ann", {.ip = "203.0.113.9", .user = "ann", .path = "/"});
 }

@@ -87,8 +87,8 @@ void RunLoading(int rounds, Results& results) {
   Engine engine = *Engine::Make(policies[0]);
   std::size_t next = 1;
   Register("apply/1000", [&] {
-    const PolicyChange change = engine.Apply(policies[next]);
-    Require(change.limits_changed.size() == 1'000, "every limit has changed");
+    const Result<PolicyChange> change = engine.Apply(policies[next]);
+    Require(change && change->limits_changed.size() == 1'000, "every limit has changed");
     next = 1 - next;
   });
   results.RunRounds(rounds);

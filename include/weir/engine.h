@@ -119,6 +119,8 @@ struct PolicyChange {
   std::vector<std::string> rules_changed{};   // In something other than their limits.
   std::vector<std::string> limits_changed{};  // Their keys keep what they have used;
   std::vector<std::string> started_anew{};    // the keys of these are fresh.
+  // Counts are kept in another store: all keys have used what that knows of, if anything.
+  bool store_changed = false;
 };
 
 struct EngineStats {
@@ -251,10 +253,11 @@ class Engine {
   // Gives back a place under a concurrency limit.
   Result<Decision> Release(ReservationId lease) { return Cancel(lease); }
 
-  // Puts another policy in force at once: every decision is made under one policy as a whole. Keys
-  // keep what they have used where the rule of the same name counts alike. Settings of the store do
-  // not change.
-  PolicyChange Apply(const Policy& policy);
+  // Puts another policy in force at once: every decision is made under one policy as a whole, and
+  // counted in its store. Keys keep what they have used where the rule of the same name counts
+  // alike, as long as the store is the same; what was reserved in another can no longer be settled.
+  // The errors are those of Make: then nothing has changed.
+  [[nodiscard]] Result<PolicyChange> Apply(const Policy& policy);
   Policy policy() const;
   // How the policy in force finds out who is asking.
   Identity identity() const;

@@ -50,7 +50,8 @@ class Policy {
   [[nodiscard]] static PolicyReport Make(PolicySpec spec);
 
   const PolicySpec& spec() const noexcept;
-  // The files of overrides that its rules name, as paths that can be opened.
+  // The files that it names and that count as part of it, as paths that can be opened: those of
+  // overrides, and those of its store's passwords and certificates.
   const std::vector<std::string>& files() const noexcept;
   const CompiledPolicy& compiled() const noexcept { return *compiled_; }
 

@@ -25,12 +25,13 @@ struct ReloadEvent {
   enum class Outcome : std::uint8_t {
     kApplied,     // The new policy is in force.
     kUnchanged,   // It was asked for, but the files say what they said before.
-    kBroken,      // It has errors.
+    kBroken,      // It has errors, or names something that cannot be used.
     kSuspicious,  // It looks like an accident; WatchOptions::force would take it.
   };
   Outcome outcome = Outcome::kUnchanged;
   std::vector<Problem> problems{};        // Errors, or the advice on a policy that was applied.
   std::vector<std::string> suspicions{};  // kSuspicious: why.
+  std::string unusable{};                 // kBroken, without errors: what, and why.
   PolicyChange change{};                  // kApplied.
 
   // One or several lines for a log.

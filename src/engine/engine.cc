@@ -25,12 +25,8 @@ std::size_t MostAttempts(const RedisSpec& redis) {
       std::clamp<std::int64_t>(room / 2, 1, std::int64_t{Waiting::kMostAttempts}));
 }
 
-std::optional<MemoryStore> MakeMemory(const Policy& policy, const EngineOptions& options,
-                                      const Clock& clock, const SnapshotHead* past) {
-  MemoryStoreOptions its{.cap_bytes = static_cast<std::size_t>(policy.spec().memory.cap),
-                         .max_reservations = options.max_reservations};
-  if (past != nullptr) its.hasher = past->hasher;
-  return std::optional<MemoryStore>(std::in_place, its, clock.Read());
+Waiting::Attempts AttemptsIn(const Home& home) {
+  return home.is_shared() ? Waiting::Attempts::kTakeAWhile : Waiting::Attempts::kAtOnce;
 }
 
 LastLimits LastOf(const SnapshotHead* past, TextKeeper& texts) {
@@ -42,53 +38,59 @@ LastLimits LastOf(const SnapshotHead* past, TextKeeper& texts) {
 
 }  // namespace
 
-Engine::State::State(const Policy& policy, const EngineOptions& options,
-                     std::unique_ptr<SharedPlace> shared_place, EngineParts::Threads threads,
-                     const SnapshotHead* past)
-    : clock(options.clock != nullptr ? *options.clock : SystemClock::Shared()),
-      place(std::move(shared_place)),
-      memory(place == nullptr ? MakeMemory(policy, options, clock, past) : std::nullopt),
-      hasher(memory ? memory->hasher() : place->hasher()),
+std::shared_ptr<Home> Engine::State::HomeInMemory(const PolicySpec& spec,
+                                                  const EngineOptions& options,
+                                                  const KeyHasher* hasher) {
+  MemoryStoreOptions its{.cap_bytes = static_cast<std::size_t>(spec.memory.cap),
+                         .max_reservations = options.max_reservations};
+  if (hasher != nullptr) its.hasher = *hasher;
+  return std::make_shared<Home>(its, ClockOf(options).Read());
+}
+
+Engine::State::State(const Policy& policy, const EngineOptions& its_options,
+                     std::shared_ptr<Home> home, const SnapshotHead* past)
+    : options(its_options),
+      clock(ClockOf(options)),
+      hasher(home->is_shared() ? home->place->hasher() : home->memory->hasher()),
       // No rule's name holds a colon.
       limits_scope(Mix(hasher("limits:"))),
-      first_spec(policy.spec()),
       notices(options.on_notice),
       top_denied(clock.Read().steady),
       last_limits(LastOf(past, texts)),
-      versions(NextVersion(policy, nullptr, past != nullptr ? &past->rules : nullptr).version),
-      waiting(clock, options.max_waiters,
-              memory ? Waiting::Attempts::kAtOnce : Waiting::Attempts::kTakeAWhile,
-              MostAttempts(first_spec.redis)) {
-  if (memory) return;
-  if (threads == EngineParts::Threads::kNone) {
-    needs_heartbeat = true;
-    return;
-  }
-  blocking = std::make_unique<BlockingStore>(clock, hasher, place->timeout(), [this](Loop& loop) {
-    return place->OpenOn(loop, SharedPlace::Heartbeat::kYes);
-  });
+      versions(
+          NextVersion(policy, home, nullptr, past != nullptr ? &past->rules : nullptr).version),
+      homes(std::move(home)),
+      waiting(clock, options.max_waiters, AttemptsIn(*homes.current()),
+              MostAttempts(policy.spec().redis)) {
+  is_shared = homes.current()->is_shared();
 }
 
-Engine::State::Next Engine::State::NextVersion(const Policy& policy, const PolicyVersion* before,
+Engine::State::Next Engine::State::NextVersion(const Policy& policy, std::shared_ptr<Home> home,
+                                               const PolicyVersion* before,
                                                const LimitsBefore* limits_before) {
   Next next;
+  // Servers know what they knew; limits there go on from those before.
+  const bool moves = before != nullptr && before->is_shared() != home->is_shared();
   next.version = MakeVersion(policy, before,
                              {.hasher = hasher,
                               .texts = texts,
                               .counters = counters,
                               .last_limits = last_limits,
                               .now = clock.Read(),
-                              .shared = is_shared(),
+                              .shared = home->is_shared(),
+                              .moves = moves,
                               .limits_before = limits_before},
                              next.change);
+  next.version->memory = home->memory ? &*home->memory : nullptr;
+  next.version->home = std::move(home);
   if (limits_before != nullptr) TellStartedAnew(next.change);
   limits_failure_mode = policy.spec().on_store_failure;
-  IdentityOptions options;
-  options.warn = [this](std::string_view text) {
+  IdentityOptions identity;
+  identity.warn = [this](std::string_view text) {
     if (notices.IsFirst(Notices::Kind::kForwardingIgnored)) notices.Tell(text);
   };
   // The policy was made, so all that this reads was found to be right.
-  next.version->identity = *Identity::Make(policy.spec(), std::move(options));
+  next.version->identity = *Identity::Make(policy.spec(), std::move(identity));
   return next;
 }
 
@@ -111,7 +113,10 @@ Result<Engine> Engine::Make(const Policy& policy, const EngineOptions& options) 
   if (Result<void> right = State::CheckOptions(options); !right) {
     return std::unexpected(right.error());
   }
-  if (!HasSharedStore(policy.spec())) return Engine(std::make_unique<State>(policy, options));
+  if (!HasSharedStore(policy.spec())) {
+    return Engine(
+        std::make_unique<State>(policy, options, State::HomeInMemory(policy.spec(), options)));
+  }
   Result<std::unique_ptr<SharedPlace>> place = MakeRedisPlace(policy, options);
   if (!place) return invalid("store: " + place.error().message);
   return EngineParts::Make(policy, options, *std::move(place));
@@ -119,7 +124,8 @@ Result<Engine> Engine::Make(const Policy& policy, const EngineOptions& options) 
 
 Engine EngineParts::Make(const Policy& policy, const EngineOptions& options,
                          std::unique_ptr<SharedPlace> place, Threads threads) {
-  return Engine(std::make_unique<State>(policy, options, std::move(place), threads));
+  return Engine(std::make_unique<State>(
+      policy, options, std::make_shared<Home>(std::move(place), State::ClockOf(options), threads)));
 }
 
 Answer Engine::State::AnswerWithoutCounting(Call::Course course, std::int64_t cost) noexcept {
@@ -151,7 +157,7 @@ CallTypes::Course Engine::State::Prepare(CallWithRoom<kRoom>& call, Verb verb,
   const Call::Course course = call.Prepare(verb, cost);
   if (call.has_unknown_tier()) NoteUnknownTier(call.stated_tier());
   if (kRoom == kMaxGroupCharges && course == Call::Course::kTooMany) NoteTooMany();
-  if (is_shared() && course == Call::Course::kCharges) call.NameCharges();
+  if (call.version().is_shared() && course == Call::Course::kCharges) call.NameCharges();
   return course;
 }
 
@@ -160,9 +166,10 @@ template Call::Course Engine::State::Prepare(SmallCall&, Verb, std::int64_t) noe
 
 template <std::size_t kRoom>
 void Engine::State::CountDenials(CallWithRoom<kRoom>& call, Now now) noexcept {
-  if (is_shared()) return CountSharedDenials(call);
+  const PolicyVersion& version = call.version();
+  if (version.is_shared()) return CountSharedDenials(call);
   for (std::size_t i = call.NextDenial(0); i < call.rules(); i = call.NextDenial(i + 1)) {
-    const Duration length = CountDenial(call.version(), call.DenialUnder(i), *memory, now);
+    const Duration length = CountDenial(version, call.DenialUnder(i), *version.memory, now);
     if (length > Duration(0)) call.Ban(i, length);
   }
 }
@@ -213,7 +220,7 @@ Answer Engine::State::DoUnder(const PolicyVersion& version, const Request& reque
   const std::int64_t cost = NearestCost(ask.cost);
   Call call(version, hasher, request);
   const Call::Course course = Prepare(call, deed.verb, cost);
-  if (course == Call::Course::kCharges) Prefetch(call.group());
+  if (course == Call::Course::kCharges) Prefetch(version, call.group());
   Answer answer;
   Finish(call, course, deed, now, each, answer);
   if (course == Call::Course::kCharges && GivesBack(deed.verb)) {
@@ -230,9 +237,9 @@ void Engine::State::Finish(Call& call, Call::Course course, const Deed& deed, No
   Group& group = call.group();
   group.action = deed.action;
   group.ttl = deed.ttl;
-  if (is_shared()) [[unlikely]]
+  if (call.version().is_shared()) [[unlikely]]
     call.SetAskedAt(clock.Read().steady);
-  Decide(group, now);
+  Decide(call.version(), group, now);
   Conclude(call, deed, now, each, answer);
 }
 
@@ -244,7 +251,7 @@ void Engine::State::FinishUncounted(Call::Course course, std::int64_t cost, cons
 
 void Engine::State::Conclude(Call& call, const Deed& deed, Now now, std::span<RuleDecision> each,
                              Answer& answer) noexcept {
-  if (is_shared() && call.group().error) [[unlikely]]
+  if (call.version().is_shared() && call.group().error) [[unlikely]]
     call.Fail();
   call.TakeUpBans();
   if (deed.verb == Verb::kCheck && !call.group().decision.allowed) {
@@ -280,15 +287,21 @@ void Engine::CheckBatch(std::span<BatchRequest> requests, Now now) {
   if (!requests.empty()) state_->CheckBatch(requests, now);
 }
 
-// While the memory of one request's keys is fetched, the next one is prepared.
 void Engine::State::CheckBatch(std::span<BatchRequest> requests, Now now) noexcept {
-  if (is_shared()) [[unlikely]] {
-    for (; !requests.empty();
-         requests = requests.subspan(std::min(requests.size(), kMostCallsAtOnce)))
-      CheckSomeShared(requests.first(std::min(requests.size(), kMostCallsAtOnce)), now);
-    return;
+  {
+    const auto version = versions.Read();
+    if (!version->is_shared()) [[likely]]
+      return CheckBatchUnder(*version, requests, now);
   }
-  const auto version = versions.Read();
+  for (; !requests.empty();
+       requests = requests.subspan(std::min(requests.size(), kMostCallsAtOnce))) {
+    CheckSomeShared(requests.first(std::min(requests.size(), kMostCallsAtOnce)), now);
+  }
+}
+
+// While the memory of one request's keys is fetched, the next one is prepared.
+void Engine::State::CheckBatchUnder(const PolicyVersion& version, std::span<BatchRequest> requests,
+                                    Now now) noexcept {
   struct Started {
     std::optional<Call> call;
     Call::Course course;
@@ -297,10 +310,10 @@ void Engine::State::CheckBatch(std::span<BatchRequest> requests, Now now) noexce
   const auto start = [&](std::size_t number) {
     const BatchRequest& item = requests[number];
     auto& [call, course] = started[number % 2];
-    call.emplace(*version, hasher, item.request);
+    call.emplace(version, hasher, item.request);
     course = Prepare(*call, Verb::kCheck, NearestCost(item.cost));
     if (item.at_once) call->RefuseDelays();
-    if (course == Call::Course::kCharges) Prefetch(call->group());
+    if (course == Call::Course::kCharges) Prefetch(version, call->group());
   };
   start(0);
   for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -319,8 +332,16 @@ void Engine::CheckLimits(std::span<LimitRequest> requests, Now now) {
 }
 
 void Engine::State::CheckSomeLimits(std::span<LimitRequest> requests, Now now) noexcept {
-  if (is_shared()) [[unlikely]]
-    return CheckSomeSharedLimits(requests, now);
+  {
+    const auto version = versions.Read();
+    if (!version->is_shared()) [[likely]]
+      return CheckSomeLimitsIn(*version->memory, requests, now);
+  }
+  CheckSomeSharedLimits(requests, now);
+}
+
+void Engine::State::CheckSomeLimitsIn(MemoryStore& memory, std::span<LimitRequest> requests,
+                                      Now now) noexcept {
   InlineVector<Charge, kMostLimitsAtOnce> charges;
   InlineVector<Decision, kMostLimitsAtOnce> decisions;
   for (const LimitRequest& request : requests) {
@@ -331,7 +352,7 @@ void Engine::State::CheckSomeLimits(std::span<LimitRequest> requests, Now now) n
                                 .verb = VerbOf(request.verb)});
     decisions.emplace_back_unset();
   }
-  memory->DecideEach(charges.span(), now, decisions.span());
+  memory.DecideEach(charges.span(), now, decisions.span());
   for (std::size_t i = 0; i < requests.size(); ++i) requests[i].decision = decisions[i];
 }
 
@@ -354,7 +375,7 @@ Answer Engine::Reserve(const Request& request, const Ask& ask, Duration ttl) {
 }
 
 Result<Decision> Engine::State::Settle(Action action, ReservationId reservation,
-                                       std::optional<std::int64_t> cost) {
+                                       std::optional<std::int64_t> cost, Home* home) {
   std::array<std::uint64_t, kMaxGroupCharges> settled;
   const auto version = versions.Read();
   Group group{.action = action,
@@ -363,7 +384,7 @@ Result<Decision> Engine::State::Settle(Action action, ReservationId reservation,
               .cost = NearestCost(cost.value_or(0)),
               .keeps_cost = !cost,
               .settled = settled};
-  Decide(group, clock.Read());
+  SubmitOne((home != nullptr ? *home : *version->home).store(), group, clock.Read());
   if (group.error) return std::unexpected(*group.error);
   waiting.Nudge(std::span(settled).first(group.settled_count));
   return group.decision;
@@ -379,14 +400,26 @@ Result<Decision> Engine::Cancel(ReservationId reservation) {
   return state_->Settle(Action::kCancel, reservation, 0);
 }
 
-PolicyChange Engine::Apply(const Policy& policy) {
-  const std::scoped_lock lock(state_->change);
-  state_->TakeStoreSettings(policy.spec());
-  auto [version, change] = state_->NextVersion(policy, &state_->versions.Current());
-  state_->versions.Replace(std::move(version));
-  state_->waiting.NudgeAll();
-  state_->TellStartedAnew(change);
-  return change;
+Result<PolicyChange> Engine::Apply(const Policy& policy) { return state_->Apply(policy); }
+
+Result<PolicyChange> Engine::State::Apply(const Policy& policy) {
+  const std::scoped_lock lock(change);
+  Result<std::shared_ptr<Home>> home = HomeFor(policy);
+  if (!home) return std::unexpected(std::move(home.error()));
+  const PolicyVersion& before = versions.Current();
+  const PolicySpec& spec = policy.spec();
+  TakeStoreSettings(spec, **home);
+  auto [version, changed] = NextVersion(policy, *home, &before);
+  changed.store_changed = spec.store != before.compiled().spec.store;
+  versions.Replace(std::move(version));
+  if (*home != homes.current()) {
+    waiting.SetAttempts(AttemptsIn(**home), MostAttempts(spec.redis));
+    is_shared = (*home)->is_shared();
+    homes.MoveTo(*std::move(home));
+  }
+  waiting.NudgeAll();
+  TellStartedAnew(changed);
+  return changed;
 }
 
 void Engine::State::TellStartedAnew(const PolicyChange& what) {
@@ -411,8 +444,9 @@ bool Engine::HasRule(std::string_view name) const {
 }
 
 EngineStats Engine::Stats() const {
+  const auto version = state_->versions.Read();
   const MemoryStoreStats stats =
-      state_->memory ? state_->memory->Stats() : state_->place->LocalStats();
+      version->is_shared() ? version->home->place->LocalStats() : version->memory->Stats();
   return {.store = {.bytes = stats.bytes,
                     .entries = stats.entries,
                     .evicted_live = stats.evicted_live,
@@ -421,7 +455,7 @@ EngineStats Engine::Stats() const {
                     .reservations = stats.reservations,
                     .waiters = state_->waiting.size(),
                     .shadow_denied = stats.shadow_denied},
-          .version = state_->versions.Read()->number};
+          .version = version->number};
 }
 
 }  // namespace weir

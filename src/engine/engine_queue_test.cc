@@ -192,10 +192,10 @@ TEST(EngineMayQueue, IsFalseWhereNoRuleDoesThatHasASay) {
   for (const char* mode : {"shadow", "off"}) {
     std::string rule = kShape;
     rule.insert(rule.size() - 2, ", mode: " + std::string(mode));
-    under_test.engine.Apply(PolicyOf("rules: [ " + rule + " ]"));
+    ASSERT_TRUE(under_test.engine.Apply(PolicyOf("rules: [ " + rule + " ]")));
     EXPECT_FALSE(under_test.engine.MayQueue(kAnn)) << mode;
   }
-  under_test.engine.Apply(PolicyOf(Rules()));
+  ASSERT_TRUE(under_test.engine.Apply(PolicyOf(Rules())));
   EXPECT_TRUE(under_test.engine.MayQueue(kAnn));
 }
 

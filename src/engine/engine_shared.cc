@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/engine_state.h"
+#include "policy/policy_compiler.h"
 
 namespace weir {
 namespace {
@@ -34,7 +35,7 @@ void Engine::State::CheckSomeShared(std::span<BatchRequest> requests, Now now) n
     if (courses[i] == Call::Course::kCharges) groups[submitted++] = call.group();
   }
   Ignored completion;
-  store().Submit(std::span(groups).first(submitted), now, completion);
+  version->home->store().Submit(std::span(groups).first(submitted), now, completion);
   std::size_t next = 0;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     Call& call = *(*calls)[i];
@@ -51,9 +52,10 @@ template <std::size_t kRoom>
 void Engine::State::CountSharedDenials(CallWithRoom<kRoom>& call) noexcept {
   std::vector<DenialNotes::Denied> denied = DenialNotes::Of(call);
   if (denied.empty()) return;
-  const SteadyTime until = call.asked_at() + place->timeout();
+  Home& home = *call.version().home;
+  const SteadyTime until = call.asked_at() + home.place->timeout();
   for (const DenialNotes::Ban& ban :
-       blocking->CountDenials(call.version().shared_from_this(), std::move(denied), until)) {
+       home.blocking->CountDenials(call.version().shared_from_this(), std::move(denied), until)) {
     call.Ban(ban.number, ban.length);
   }
 }
@@ -77,6 +79,7 @@ Decision Engine::State::BeyondStore(std::int64_t cost) noexcept {
 }
 
 void Engine::State::CheckSomeSharedLimits(std::span<LimitRequest> requests, Now now) noexcept {
+  const std::shared_ptr<const PolicyVersion> version = versions.Share();
   std::array<std::shared_ptr<const Limit>, kMostLimitsAtOnce> limits;
   std::array<SubjectWriter, kMostLimitsAtOnce> subjects;
   InlineVector<Charge, kMostLimitsAtOnce> charges;
@@ -98,7 +101,7 @@ void Engine::State::CheckSomeSharedLimits(std::span<LimitRequest> requests, Now 
     asked.emplace_back(&request);
   }
   Ignored completion;
-  store().Submit(std::span(groups).first(charges.size()), now, completion);
+  version->home->store().Submit(std::span(groups).first(charges.size()), now, completion);
   for (std::size_t i = 0; i < asked.size(); ++i) {
     LimitRequest& request = *asked[i];
     if (groups[i].error) {
@@ -111,32 +114,39 @@ void Engine::State::CheckSomeSharedLimits(std::span<LimitRequest> requests, Now 
   }
 }
 
-void Engine::State::TakeStoreSettings(const PolicySpec& spec) {
-  // The addresses may hold passwords.
-  if (spec.store != first_spec.store) {
-    notices.Tell(
-        "store: another one was written, but a store does not change while it is in use; "
-        "start again for that");
+Result<std::shared_ptr<Home>> Engine::State::HomeFor(const Policy& policy) {
+  const PolicySpec& spec = policy.spec();
+  const PolicySpec& before = versions.Current().compiled().spec;
+  const std::shared_ptr<Home>& home = homes.current();
+  const bool shared = HasSharedStore(spec);
+  if (!shared) return home->is_shared() ? HomeInMemory(spec, options, &hasher) : home;
+  const bool says_the_same = spec.store == before.store && spec.redis == before.redis;
+  if (says_the_same && home->place->IsFor(policy)) return home;
+  Result<std::unique_ptr<SharedPlace>> place =
+      home->is_shared() ? home->place->Successor(policy) : MakeRedisPlace(policy, options, &hasher);
+  if (!place) {
+    return std::unexpected(Error{place.error().code, "store: " + place.error().message});
   }
-  if (is_shared() && spec.redis != first_spec.redis) {
-    notices.Tell(
-        "redis: settings of a store do not change while it is in use; start again for "
-        "that");
-  }
-  if (spec.memory.cap != first_spec.memory.cap) {
-    notices.Tell(
-        "memory: cap is that of the start, when room is set aside for it; start again to "
-        "change it");
-  }
-  if (spec.hash_secret != versions.Current().compiled().spec.hash_secret) {
+  using Threads = EngineParts::Threads;
+  const bool without = home->is_shared() && home->blocking == nullptr;
+  return std::make_shared<Home>(*std::move(place), clock, without ? Threads::kNone : Threads::kOwn);
+}
+
+void Engine::State::TakeStoreSettings(const PolicySpec& spec, Home& home) {
+  const PolicySpec& before = versions.Current().compiled().spec;
+  if (spec.hash_secret != before.hash_secret) {
     notices.Tell("hash_secret: under another secret all keys that are hashed start anew");
   }
-  if (is_shared()) place->SetFleetSize(spec.fleet_size);
+  if (spec.memory.cap != before.memory.cap) {
+    home.SetCap(static_cast<std::size_t>(spec.memory.cap), clock.Read());
+  }
+  if (home.is_shared()) home.place->SetFleetSize(spec.fleet_size);
 }
 
 StoreHealth Engine::Health() const {
-  if (!state_->is_shared()) return {};
-  StoreHealth health = state_->place->Health(state_->clock.Read().steady);
+  const auto version = state_->versions.Read();
+  if (!version->is_shared()) return {};
+  StoreHealth health = version->home->place->Health(state_->clock.Read().steady);
   health.shared = true;
   return health;
 }

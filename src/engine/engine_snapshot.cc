@@ -18,14 +18,15 @@ Error NotInMemory() {
 }  // namespace
 
 Result<SnapshotReport> Engine::Save(const ByteSink& sink) {
-  if (state_->is_shared()) return std::unexpected(NotInMemory());
   const std::scoped_lock lock(state_->change);
+  const PolicyVersion& version = state_->versions.Current();
+  if (version.is_shared()) return std::unexpected(NotInMemory());
   const Now now = state_->clock.Read();
   SnapshotWriter writer(sink);
   LimitWriter limits(writer, now.steady);
   PutStart({.hasher = state_->hasher, .written_at = now.wall}, writer);
-  PutRules(state_->versions.Current(), state_->last_limits, writer, limits);
-  const SnapshotReport report = state_->memory->Save(writer, limits, now);
+  PutRules(version, state_->last_limits, writer, limits);
+  const SnapshotReport report = version.memory->Save(writer, limits, now);
   if (Result<void> written = writer.Finish(); !written) return std::unexpected(written.error());
   return report;
 }
@@ -47,9 +48,10 @@ Result<LoadedEngine> Engine::Load(const Policy& policy, const ByteSource& source
   SnapshotHead head{.hasher = start->hasher};
   GetRules(reader, limits, head);
   if (reader.failed()) return std::unexpected(reader.Finish().error());
-  Engine engine(
-      std::make_unique<State>(policy, options, nullptr, EngineParts::Threads::kOwn, &head));
-  SnapshotReport report = engine.state_->memory->Load(reader, limits, now, elapsed);
+  Engine engine(std::make_unique<State>(
+      policy, options, State::HomeInMemory(policy.spec(), options, &head.hasher), &head));
+  SnapshotReport report =
+      engine.state_->versions.Current().memory->Load(reader, limits, now, elapsed);
   if (Result<void> read = reader.Finish(); !read) return std::unexpected(read.error());
   report.age = age;
   return LoadedEngine{.engine = std::move(engine), .report = report};

@@ -11,8 +11,8 @@
 
 #include <weir/engine.h>
 
-#include "engine/blocking_store.h"
 #include "engine/call.h"
+#include "engine/home.h"
 #include "engine/notices.h"
 #include "engine/policy_version.h"
 #include "engine/rule_counters.h"
@@ -28,31 +28,30 @@
 namespace weir {
 
 struct Engine::State {
-  // No place: in this process's memory, where it may go on from another process's.
-  State(const Policy& policy, const EngineOptions& options,
-        std::unique_ptr<SharedPlace> shared_place = nullptr,
-        EngineParts::Threads threads = EngineParts::Threads::kOwn,
+  // In memory it may go on from another process's past.
+  State(const Policy& policy, const EngineOptions& its_options, std::shared_ptr<Home> home,
         const SnapshotHead* past = nullptr);
 
   static Result<void> CheckOptions(const EngineOptions& options);
+  static Clock& ClockOf(const EngineOptions& options) noexcept {
+    return options.clock != nullptr ? *options.clock : SystemClock::Shared();
+  }
+  // In this process's memory. Identities of keys go by `hasher`, or by one of its own.
+  static std::shared_ptr<Home> HomeInMemory(const PolicySpec& spec, const EngineOptions& options,
+                                            const KeyHasher* hasher = nullptr);
 
   // --- The store, wherever it is. Those here wait for it. ---
 
-  bool is_shared() const noexcept { return place != nullptr; }
-  void Decide(Group& group, Now now) noexcept {
-    if (memory) [[likely]] {
-      memory->Decide(group, now);
+  static void Decide(const PolicyVersion& version, Group& group, Now now) noexcept {
+    if (version.memory != nullptr) [[likely]] {
+      version.memory->Decide(group, now);
     } else {
-      SubmitOne(*blocking, group, now);
+      SubmitOne(*version.home->blocking, group, now);
     }
   }
-  void Prefetch(const Group& group) noexcept {
-    if (memory) [[likely]]
-      memory->Prefetch(group);
-  }
-  Store& store() noexcept {
-    if (memory) return *memory;
-    return *blocking;
+  static void Prefetch(const PolicyVersion& version, const Group& group) noexcept {
+    if (version.memory != nullptr) [[likely]]
+      version.memory->Prefetch(group);
   }
 
   Answer Do(const Request& request, const Ask& ask, Verb verb,
@@ -90,12 +89,15 @@ struct Engine::State {
   void Conclude(Call& call, const Deed& deed, Now now, std::span<RuleDecision> each,
                 Answer& answer) noexcept;
   void CheckBatch(std::span<BatchRequest> requests, Now now) noexcept;
+  void CheckBatchUnder(const PolicyVersion& version, std::span<BatchRequest> requests,
+                       Now now) noexcept;
   // Some at a time as well: each is kept until the store has answered.
   static constexpr std::size_t kMostCallsAtOnce = 32;
   void CheckSomeShared(std::span<BatchRequest> requests, Now now) noexcept;
   // Some at a time, because their charges are kept in place.
   static constexpr std::size_t kMostLimitsAtOnce = 32;
   void CheckSomeLimits(std::span<LimitRequest> requests, Now now) noexcept;
+  void CheckSomeLimitsIn(MemoryStore& memory, std::span<LimitRequest> requests, Now now) noexcept;
   void CheckSomeSharedLimits(std::span<LimitRequest> requests, Now now) noexcept;
   // Under a limit that came with the request. `subject` is where its key is written, for as long as
   // the charge is needed.
@@ -116,9 +118,9 @@ struct Engine::State {
   class JointCall;
   Answer DoTogether(std::span<const RequestPart> parts, Verb verb, Now now,
                     std::span<RuleDecision> each) noexcept;
-  // No cost: what was reserved.
+  // No cost: what was reserved. No home: that of the policy in force.
   Result<Decision> Settle(Action action, ReservationId reservation,
-                          std::optional<std::int64_t> cost);
+                          std::optional<std::int64_t> cost, Home* home = nullptr);
 
   // --- Waiting. ---
 
@@ -154,6 +156,7 @@ struct Engine::State {
     std::vector<std::uint64_t> keys{};     // Of the line it belongs to.
     std::optional<Duration> not_before{};  // As Waiter::Answer says.
     std::vector<Booking> bookings{};       // If it is let through later than now.
+    std::shared_ptr<Home> home{};          // Where it took something, if it did.
 
     void Refuse(Duration retry_after);
     // There is room, but for those who came before.
@@ -175,13 +178,19 @@ struct Engine::State {
               Attempted& attempted) noexcept;
   WaitId BeginSharedWait(const Patience& arriving, WaitDone done);
   WaitId BeginWait(const Patience& arriving, WaitDone done);
-  void Attempt(const Patience& patience, Attempted& attempted) noexcept;
+  void Attempt(const PolicyVersion& version, const Patience& patience,
+               Attempted& attempted) noexcept;
   bool MustWait(Call& call, Now now, Attempted& attempted) noexcept;
   void Decide(Call& call, const Patience& patience, bool behind, Attempted& attempted) noexcept;
   void GiveBack(Attempted& attempted, Now now) noexcept;
 
-  // What another policy says about the store: what can change does, of the rest people are told.
-  void TakeStoreSettings(const PolicySpec& spec);
+  // --- Another policy. ---
+
+  // Where what it decides is counted: at home, unless it says otherwise.
+  Result<std::shared_ptr<Home>> HomeFor(const Policy& policy);
+  Result<PolicyChange> Apply(const Policy& policy);
+  // What it says about the home that it has.
+  void TakeStoreSettings(const PolicySpec& spec, Home& home);
   void NoteUnknownTier(std::string_view tier) noexcept;
   void NoteTooMany() noexcept;
 
@@ -189,7 +198,7 @@ struct Engine::State {
     std::unique_ptr<PolicyVersion> version{};
     PolicyChange change{};
   };
-  Next NextVersion(const Policy& policy, const PolicyVersion* before,
+  Next NextVersion(const Policy& policy, std::shared_ptr<Home> home, const PolicyVersion* before,
                    const LimitsBefore* limits_before = nullptr);
   void TellStartedAnew(const PolicyChange& what);
 
@@ -198,13 +207,11 @@ struct Engine::State {
   }
   Now When(const Ask& ask) const noexcept { return ask.now ? *ask.now : clock.Read(); }
 
+  const EngineOptions options;  // As it was made.
   Clock& clock;
-  const std::unique_ptr<SharedPlace> place;  // Null: the state is in memory.
-  std::optional<MemoryStore> memory;         // Otherwise none.
-  const KeyHasher& hasher;
+  const KeyHasher hasher;            // By which every home knows keys.
   const std::uint64_t limits_scope;  // Of keys whose limits come with the requests.
   std::atomic<FailureMode> limits_failure_mode{FailureMode::kStatic};  // Of those keys.
-  const PolicySpec first_spec;  // Whose settings of the store count.
   Notices notices;
   std::mutex change;  // Held by whoever replaces the policy.
   TextKeeper texts;
@@ -213,13 +220,13 @@ struct Engine::State {
   LastLimits last_limits;
   Versions<PolicyVersion> versions;
   std::mutex limits_mutex;
-  SharedLimits shared_limits;                // Under the mutex.
-  std::unique_ptr<BlockingStore> blocking;   // None if the state is in memory.
-  std::atomic<bool> needs_heartbeat{false};  // Nobody says yet that this process is there.
+  SharedLimits shared_limits;  // Under the mutex.
   // What those who wait asked, in bytes: requests are as large as clients like.
   static constexpr std::size_t kMostWaitingBytes = std::size_t{64} << 20;
   std::atomic<std::size_t> waiting_bytes{0};
-  Waiting waiting;  // Ends first: those who wait use all the others.
+  Homes homes;
+  std::atomic<bool> is_shared{false};  // What the policy in force is, for those who have none.
+  Waiting waiting;                     // Ends first: those who wait use all the others.
 };
 
 }  // namespace weir

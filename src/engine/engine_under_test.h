@@ -64,7 +64,7 @@ class EngineUnderTest {
     request.rules = only;
     return Peek(request).remaining;
   }
-  PolicyChange Apply(std::string_view yaml) { return engine.Apply(PolicyOf(yaml)); }
+  PolicyChange Apply(std::string_view yaml) { return *engine.Apply(PolicyOf(yaml)); }
 
   std::vector<std::string> notices() const {
     const std::scoped_lock lock(mutex_);

@@ -64,14 +64,16 @@ std::optional<Waiter::Answer> Engine::State::PatientCall::Attempt(const Chance& 
                           .arrival = its_turn ? Arrival::kItsTurn : Arrival::kBehindOthers,
                           .asks_once = asks_once_,
                           .what = what_};
-  if (!state_.is_shared()) {
-    state_.Attempt(patience, attempted_);
+  std::shared_ptr<const PolicyVersion> version = state_.versions.Share();
+  if (!version->is_shared()) {
+    state_.Attempt(*version, patience, attempted_);
     return AnswerNow();
   }
-  auto attempt = std::make_unique<SharedAttempt>(state_, patience, chance.id);
+  BlockingStore& store = *version->home->blocking;
+  auto attempt = std::make_unique<SharedAttempt>(state_, std::move(version), patience, chance.id);
   heard_ = attempt->heard();
   if (attempt->course() != Call::Course::kCharges) return Outcome();
-  state_.blocking->Start(std::move(attempt));
+  store.Start(std::move(attempt));
   return std::nullopt;
 }
 
@@ -96,18 +98,21 @@ Waiter::Answer Engine::State::PatientCall::AnswerNow() const {
 
 std::optional<Decision> Engine::State::PatientCall::GiveUp(Now now, const Heard& heard,
                                                            Duration age) {
-  if (asks_once_) return std::nullopt;
+  std::shared_ptr<const PolicyVersion> version = state_.versions.Share();
+  // In memory there is no reason not to ask.
+  if (asks_once_ || !version->is_shared()) return std::nullopt;
+  BlockingStore& store = *version->home->blocking;
   const Patience patience{.request = request_.view(),
                           .cost = cost_,
                           .now = now,
                           .rest = Duration(0),
                           .arrival = Arrival::kBehindOthers};
-  auto attempt = std::make_unique<SharedAttempt>(state_, patience, WaitId{0});
+  auto attempt = std::make_unique<SharedAttempt>(state_, std::move(version), patience, WaitId{0});
   // All who wait for an engine hear the same kind.
   const bool counts = attempt->course() == Call::Course::kCharges &&
                       attempt->Suppose(static_cast<const SharedAttempt::Heard&>(heard), age);
   attempted_ = attempt->heard()->attempted;
-  if (counts) state_.blocking->Start(std::move(attempt));
+  if (counts) store.Start(std::move(attempt));
   return attempted_.answer.decision;
 }
 
@@ -157,9 +162,9 @@ void Engine::State::Attempted::YieldToOthers() {
   decision.retry_after = std::max(decision.reset_after, Duration(1));
 }
 
-void Engine::State::Attempt(const Patience& patience, Attempted& attempted) noexcept {
-  const auto version = versions.Read();
-  Call call(*version, hasher, patience.request);
+void Engine::State::Attempt(const PolicyVersion& version, const Patience& patience,
+                            Attempted& attempted) noexcept {
+  Call call(version, hasher, patience.request);
   const Call::Course course = Prepare(call, Verb::kCheck, patience.cost);
   attempted = {};
   if (course != Call::Course::kCharges) {
@@ -185,7 +190,7 @@ void Engine::State::Attempt(const Patience& patience, Attempted& attempted) noex
 // Nothing is taken for one who could not wait; one who need not may still pass.
 bool Engine::State::MustWait(Call& call, Now now, Attempted& attempted) noexcept {
   call.SetVerb(Verb::kPeek);
-  Decide(call.group(), now);
+  Decide(call.version(), call.group(), now);
   call.TakeUpBans();
   call.Conclude({}, attempted.answer);
   const Decision& look = attempted.answer.decision;
@@ -201,8 +206,8 @@ void Engine::State::Decide(Call& call, const Patience& patience, bool behind,
   group.receipts = receipts;
   // One who is not the first in line takes nothing.
   call.SetVerb(behind ? Verb::kPeek : Verb::kCheck);
-  if (is_shared()) call.SetAskedAt(clock.Read().steady);
-  Decide(group, patience.now);
+  if (call.version().is_shared()) call.SetAskedAt(clock.Read().steady);
+  Decide(call.version(), group, patience.now);
   call.TakeUpBans();
   const auto [has_room, is_last] = Weigh(call, patience.rest, behind, attempted);
   if (is_last && !has_room) CountDenials(call, patience.now);
@@ -216,7 +221,8 @@ Engine::State::Verdict Engine::State::Weigh(Call& call, Duration rest, bool behi
   const bool passes = has_room && !behind;
   attempted.again = !passes && (has_room || call.MayPassLater());
   // What other processes give back nobody hears of.
-  if (is_shared() && attempted.again) attempted.not_before = call.DeniedBesidesPlaces();
+  if (call.version().is_shared() && attempted.again)
+    attempted.not_before = call.DeniedBesidesPlaces();
   // Requests are counted, not attempts.
   return {.has_room = has_room, .is_last = passes || !attempted.again || rest == Duration(0)};
 }
@@ -228,9 +234,11 @@ void Engine::State::TakeIn(Call& call, std::span<const Receipt> receipts, bool b
   if (!attempted.answer.decision.allowed) return;
   if (behind) return attempted.YieldToOthers();
   Duration& delay = attempted.answer.decision.delay;
+  const bool takes_a_while = call.version().is_shared();
   // Its time is counted from when the store said so; and it may be wanted no more by now.
-  if (delay > Duration(0) && is_shared()) delay += clock.Read().steady - asked.steady;
-  if (delay == Duration(0) && !is_shared()) return;
+  if (delay > Duration(0) && takes_a_while) delay += clock.Read().steady - asked.steady;
+  attempted.home = call.version().home;
+  if (delay == Duration(0) && !takes_a_while) return;
   call.ForEachTaken(receipts, [&](const Charge& charge, const Receipt& receipt) {
     attempted.bookings.push_back(
         {charge.hash, *charge.limit, receipt, charge.rule, std::string(charge.key)});
@@ -251,9 +259,11 @@ Charge Engine::State::Attempted::Booking::ToGiveBack() const noexcept {
 }
 
 void Engine::State::GiveBack(Attempted& attempted, Now now) noexcept {
-  if (is_shared()) {
-    return blocking->Start(std::make_unique<SharedGiveBack>(versions.Share(), waiting.reports(),
-                                                            std::exchange(attempted, {}), now));
+  const std::shared_ptr<Home> home = std::move(attempted.home);
+  if (home == nullptr) return;  // Nothing was taken.
+  if (home->is_shared()) {
+    return home->blocking->Start(std::make_unique<SharedGiveBack>(
+        versions.Share(), waiting.reports(), std::exchange(attempted, {}), now));
   }
   InlineVector<Charge, kMaxGroupCharges> charges;
   std::array<Decision, kMaxGroupCharges> decisions;
@@ -263,10 +273,10 @@ void Engine::State::GiveBack(Attempted& attempted, Now now) noexcept {
     keys.emplace_back(booking.hash);
   }
   Group group{.charges = charges.span(), .decisions = std::span(decisions).first(charges.size())};
-  if (!charges.empty()) Decide(group, now);
+  if (!charges.empty()) home->memory->Decide(group, now);
   // Places by their record, which is gone then; and last, because whoever gets one books again.
   const ReservationId places = attempted.answer.decision.reservation;
-  if (places != ReservationId::kNone) std::ignore = Settle(Action::kCancel, places, 0);
+  if (places != ReservationId::kNone) std::ignore = Settle(Action::kCancel, places, 0, home.get());
   waiting.Nudge(keys.span());
 }
 
@@ -288,7 +298,8 @@ WaitId Engine::State::BeginSharedWait(const Patience& arriving, WaitDone done) {
   std::optional<WaitId> id;
   // Without a thread of its own an engine serves nobody who waits.
   const bool room = waiting_bytes.load(std::memory_order_relaxed) <= kMostWaitingBytes;
-  if (room && blocking != nullptr) {
+  const bool has_thread = !version->is_shared() || version->home->blocking != nullptr;
+  if (room && has_thread) {
     const SteadyTime now = arriving.now.steady;
     // For a queue nobody stands in line: it is one. So each has a line of its own.
     const std::uint64_t own = Mix(reinterpret_cast<std::uintptr_t>(waiter.get()));
@@ -301,9 +312,9 @@ WaitId Engine::State::BeginSharedWait(const Patience& arriving, WaitDone done) {
 }
 
 WaitId Engine::State::BeginWait(const Patience& arriving, WaitDone done) {
-  if (is_shared()) return BeginSharedWait(arriving, std::move(done));
+  if (is_shared) return BeginSharedWait(arriving, std::move(done));
   Attempted attempted;
-  Attempt(arriving, attempted);
+  Attempt(*versions.Read(), arriving, attempted);
   const Decision& decision = attempted.answer.decision;
   const Duration delay = decision.delay;
   const bool held = decision.allowed && delay > Duration(0);
@@ -336,7 +347,7 @@ WaitId Engine::CheckThen(const Request& request, const Ask& ask, Duration patien
                          WaitFor what) {
   const Duration most = state_->versions.Read()->compiled().spec.max_wait;
   patience = std::clamp(patience, Duration(0), std::max(most, Duration(0)));
-  if (patience > Duration(0) || state_->is_shared() || what == WaitFor::kQueues) {
+  if (patience > Duration(0) || state_->is_shared || what == WaitFor::kQueues) {
     return state_->BeginWait({.request = request,
                               .cost = State::NearestCost(ask.cost),
                               .now = state_->When(ask),

@@ -418,7 +418,7 @@ TEST_F(EngineWait, LetsACallbackUseTheEngine) {
   EXPECT_TRUE(under_test_->Allows(kAnn));
   std::promise<std::uint64_t> version;
   engine().CheckThen(kAnn, {}, seconds(5), [&](const Answer&, std::span<const RuleDecision>) {
-    version.set_value(engine().Apply(PolicyOf(kWindow)).version);
+    version.set_value(engine().Apply(PolicyOf(kWindow))->version);
   });
   AwaitSleep(clock());
   clock().Advance(seconds(1));

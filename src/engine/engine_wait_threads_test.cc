@@ -69,7 +69,7 @@ TEST(EngineWaitThreads, LoseNobodyAndNoPlace) {
   std::vector<std::jthread> disturbers;
   disturbers.emplace_back([&] {
     for (std::size_t i = 1; !stop; ++i) {
-      engine.Apply(PolicyOf(kPolicies[i % kPolicies.size()]));
+      ASSERT_TRUE(engine.Apply(PolicyOf(kPolicies[i % kPolicies.size()])));
       std::this_thread::yield();
     }
   });

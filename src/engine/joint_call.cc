@@ -82,7 +82,7 @@ void Engine::State::JointCall::PrepareLimit(const RequestPart& asked, Part& part
   part.is_call = false;
   const std::int64_t cost = part.cost;
   const Limit* limit = asked.limit;
-  if (state_.is_shared()) {
+  if (version_.is_shared()) {
     const std::scoped_lock lock(state_.limits_mutex);
     part.kept = state_.shared_limits.Of(*limit).value_or(nullptr);
     limit = part.kept.get();
@@ -229,8 +229,8 @@ Answer Engine::State::DoTogether(std::span<const RequestPart> parts, Verb verb, 
   const std::shared_ptr<const PolicyVersion> version = versions.Share();
   JointCall joint(*this, *version, parts, verb);
   if (joint.counts()) {
-    const SteadyTime asked_at = is_shared() ? clock.Read().steady : now.steady;
-    Decide(joint.group(), now);
+    const SteadyTime asked_at = version->is_shared() ? clock.Read().steady : now.steady;
+    Decide(*version, joint.group(), now);
     if (joint.group().error) {
       joint.Fail();
     } else {

@@ -4,6 +4,7 @@
 #include <array>
 #include <list>
 #include <optional>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -18,9 +19,31 @@ namespace {
 
 using State = EngineParts::State;
 
+// A shared store as this loop has it.
+struct Branch {
+  Branch(std::shared_ptr<Home> its_home, Loop& loop) : home(std::move(its_home)) {
+    const bool beats = home->needs_heartbeat.exchange(false);
+    using Heartbeat = SharedPlace::Heartbeat;
+    store = home->place->OpenOn(loop, beats ? Heartbeat::kYes : Heartbeat::kNo);
+    denials.emplace(*store, loop);
+  }
+  Branch(const Branch&) = delete;
+  Branch& operator=(const Branch&) = delete;
+  // What is under way is answered from within.
+  ~Branch() {
+    denials->Close();
+    store.reset();
+  }
+
+  const std::shared_ptr<Home> home;
+  std::unique_ptr<Store> store;
+  std::optional<DenialNotes> denials;  // Ends after the store.
+};
+
 // What all questions of a loop share.
 struct QuestionsAround {
-  QuestionsAround(State& its_state, Loop& its_loop) : state(its_state), loop(its_loop) {}
+  QuestionsAround(State& its_state, Loop& its_loop)
+      : state(its_state), loop(its_loop), leaving(loop.MakeTimer([this] { Leave(); })) {}
 
   // The policy in force. Its owners are counted for this loop alone, so that threads do not fight
   // over one number for every question.
@@ -30,11 +53,25 @@ struct QuestionsAround {
           std::make_shared<const std::shared_ptr<const PolicyVersion>>(state.versions.Share());
       const PolicyVersion* const its = holder->get();
       version = std::shared_ptr<const PolicyVersion>(std::move(holder), its);
+      if (!ending) MoveTo(version->home);
     }
     return version;
   }
-  void Submit(Group& group, Now now, Completion& completion) noexcept {
-    store->Submit({&group, 1}, now, completion);
+  // Under a version that Version returned.
+  void Submit(const PolicyVersion& under, Group& group, Now now, Completion& completion) noexcept {
+    if (under.memory != nullptr) return under.memory->Submit({&group, 1}, now, completion);
+    FindBranch(*under.home)->store->Submit({&group, 1}, now, completion);
+  }
+  // Likewise, if it is shared. None once the store was left.
+  DenialNotes* DenialsUnder(const PolicyVersion& under) noexcept {
+    Branch* const its = FindBranch(*under.home);
+    return its == nullptr ? nullptr : &*its->denials;
+  }
+
+  void End() {
+    ending = true;
+    Leave();
+    const auto left = std::exchange(branch, nullptr);
   }
 
   State& state;
@@ -42,8 +79,30 @@ struct QuestionsAround {
   std::shared_ptr<const PolicyVersion> version;
   SharedLimits limits;
   bool ending = false;
-  std::unique_ptr<Store> store;
-  std::optional<DenialNotes> denials;  // Ends after the store.
+
+ private:
+  Branch* FindBranch(const Home& home) const noexcept {
+    if (branch && branch->home.get() == &home) return branch.get();
+    const auto its =
+        std::ranges::find_if(former, [&](const auto& other) { return other->home.get() == &home; });
+    return its == former.end() ? nullptr : its->get();
+  }
+
+  void MoveTo(const std::shared_ptr<Home>& home) {
+    if (branch && branch->home == home) return;
+    if (branch) {
+      // An answer takes no longer than the timeout, and what follows it as long again. What is left
+      // then is answered by the store's end.
+      leaving->Start(4 * branch->home->place->timeout());
+      former.push_back(std::move(branch));
+    }
+    if (home->is_shared()) branch = std::make_unique<Branch>(home, loop);
+  }
+  void Leave() { const auto left = std::exchange(former, {}); }
+
+  std::unique_ptr<Branch> branch;               // Of the policy in force, if that is shared.
+  std::vector<std::unique_ptr<Branch>> former;  // Of those before, until `leaving`.
+  std::unique_ptr<Timer> leaving;
 };
 
 // Questions are used again and again: each is answered far sooner than memory is had for the next.
@@ -149,7 +208,7 @@ class RequestQuestion final : public Completion {
     if (around_.ending) {
       Abandon();
     } else {
-      around_.Submit(group, now_, *this);
+      around_.Submit(*version_, group, now_, *this);
     }
     return true;
   }
@@ -171,12 +230,18 @@ class RequestQuestion final : public Completion {
  private:
   // What is left of the time that the store had.
   void CountDenials() noexcept {
-    const SteadyTime until = now_.steady + around_.state.place->timeout();
-    around_.denials->Count(version_, DenialNotes::Of(*call_), until,
-                           [this](std::span<const DenialNotes::Ban> bans) {
-                             for (const auto& ban : bans) call_->Ban(ban.number, ban.length);
-                             Conclude();
-                           });
+    if (!version_->is_shared()) {
+      around_.state.CountDenials(*call_, now_);
+      return Conclude();
+    }
+    DenialNotes* const denials = around_.DenialsUnder(*version_);
+    if (denials == nullptr) return Conclude();
+    const SteadyTime until = now_.steady + version_->home->place->timeout();
+    denials->Count(version_, DenialNotes::Of(*call_), until,
+                   [this](std::span<const DenialNotes::Ban> bans) {
+                     for (const auto& ban : bans) call_->Ban(ban.number, ban.length);
+                     Conclude();
+                   });
   }
 
   void Conclude() noexcept {
@@ -238,6 +303,7 @@ class OtherQuestion final : public Completion {
 
   void BeginLimit(const Question& question, LoopEngine::Done done) {
     done_ = std::move(done);
+    version_ = around_.Version();
     Result<std::shared_ptr<const Limit>> limit = around_.limits.Of(*question.limit);
     if (!limit) {
       group_ = Group{.decision = State::BeyondStore(State::NearestCost(question.cost))};
@@ -265,7 +331,7 @@ class OtherQuestion final : public Completion {
  private:
   void Submit() noexcept {
     if (around_.ending) return Abandon();
-    around_.Submit(group_, around_.loop.now(), *this);
+    around_.Submit(*version_, group_, around_.loop.now(), *this);
   }
 
   void End() noexcept {
@@ -325,7 +391,7 @@ class JointQuestion final : public Completion {
                   gives_back_ ? Verb::kRefund : Verb::kCheck);
     if (!call_->counts()) return Conclude();
     if (around_.ending) return Abandon();
-    around_.Submit(call_->group(), now_, *this);
+    around_.Submit(*version_, call_->group(), now_, *this);
   }
 
   void OnDecided(Group& group) noexcept override {
@@ -345,12 +411,18 @@ class JointQuestion final : public Completion {
   void CountDenials(std::size_t number) noexcept {
     number = call_->NextDenied(number);
     if (number == call_->parts() || around_.ending) return Conclude();
-    const SteadyTime until = now_.steady + around_.state.place->timeout();
-    around_.denials->Count(version_, call_->DeniedOf(number), until,
-                           [this, number](std::span<const DenialNotes::Ban> bans) {
-                             for (const auto& ban : bans) call_->Ban(number, ban);
-                             CountDenials(number + 1);
-                           });
+    if (!version_->is_shared()) {
+      call_->CountDenials(number, now_.steady, now_);
+      return CountDenials(number + 1);
+    }
+    DenialNotes* const denials = around_.DenialsUnder(*version_);
+    if (denials == nullptr) return Conclude();
+    const SteadyTime until = now_.steady + version_->home->place->timeout();
+    denials->Count(version_, call_->DeniedOf(number), until,
+                   [this, number](std::span<const DenialNotes::Ban> bans) {
+                     for (const auto& ban : bans) call_->Ban(number, ban);
+                     CountDenials(number + 1);
+                   });
   }
 
   // Who is told may ask again, so all is put back before.
@@ -378,26 +450,24 @@ class JointQuestion final : public Completion {
   std::optional<State::JointCall> call_;
 };
 
-class SharedQuestions final : public LoopEngine {
+class LoopQuestions final : public LoopEngine {
  public:
-  SharedQuestions(State& state, Loop& loop) : around_(state, loop) {
-    const bool beats = state.needs_heartbeat.exchange(false);
-    around_.store = state.place->OpenOn(
-        loop, beats ? SharedPlace::Heartbeat::kYes : SharedPlace::Heartbeat::kNo);
-    around_.denials.emplace(*around_.store, loop);
-  }
-  SharedQuestions(const SharedQuestions&) = delete;
-  SharedQuestions& operator=(const SharedQuestions&) = delete;
-  ~SharedQuestions() override {
-    around_.ending = true;
-    around_.denials->Close();
-    around_.store.reset();
+  LoopQuestions(State& state, Loop& loop) : around_(state, loop) { TakeUpStore(); }
+  LoopQuestions(const LoopQuestions&) = delete;
+  LoopQuestions& operator=(const LoopQuestions&) = delete;
+  ~LoopQuestions() override {
+    around_.End();
     // Those that even its end told nothing.
     requests_.AbandonAll();
     large_requests_.AbandonAll();
     others_.AbandonAll();
     joint_.AbandonAll();
   }
+
+  bool is_shared() const noexcept override {
+    return around_.state.is_shared.load(std::memory_order_relaxed);
+  }
+  void TakeUpStore() override { std::ignore = around_.Version(); }
 
   void Ask(const Question& question, Done done) override {
     using Kind = Question::Kind;
@@ -429,9 +499,7 @@ class SharedQuestions final : public LoopEngine {
 }  // namespace
 
 std::unique_ptr<LoopEngine> LoopEngine::Make(Engine& engine, Loop& loop) {
-  State& state = EngineParts::StateOf(engine);
-  if (!state.is_shared()) return nullptr;
-  return std::make_unique<SharedQuestions>(state, loop);
+  return std::make_unique<LoopQuestions>(EngineParts::StateOf(engine), loop);
 }
 
 }  // namespace weir

@@ -59,10 +59,17 @@ struct Told {
 // Belongs to the loop's thread.
 class LoopEngine {
  public:
-  // None if the engine's store is in this process: then ask the engine, which answers at once.
   // Both must outlive it.
   static std::unique_ptr<LoopEngine> Make(Engine& engine, Loop& loop);
   virtual ~LoopEngine() = default;
+
+  // Whether answers take a while. If not, the state is in this process: then ask the engine, which
+  // answers at once, and faster. A policy may change that at any time; who asks either of them
+  // although the other would be right is answered all the same.
+  virtual bool is_shared() const noexcept = 0;
+  // Goes to the store of the policy in force, if that has changed, and leaves the one before once
+  // what was asked there is answered. The next question does so, too.
+  virtual void TakeUpStore() = 0;
 
   using Done = std::function<void(const Told&)>;
   // `done` is called once: in a later turn, or before this returns. When the questions end first,

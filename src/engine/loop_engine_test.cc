@@ -27,6 +27,16 @@ rules:
   - { name: total, key: global, limit: 100/min burst 7 }
 )";
 
+constexpr std::string_view kInMemory = R"(
+rules:
+  - { name: per-user, key: user, limit: 2/min }
+)";
+constexpr std::string_view kElsewhere = R"(
+store: redis://y
+rules:
+  - { name: per-user, key: user, limit: 2/min, on_store_failure: closed }
+)";
+
 class LoopEngineTest : public testing::Test {
  protected:
   // What one question came to.
@@ -68,9 +78,15 @@ class LoopEngineTest : public testing::Test {
   std::unique_ptr<LoopEngine> questions_;
 };
 
-TEST_F(LoopEngineTest, IsNotThereForAStoreInMemory) {
-  Result<Engine> engine = Engine::Make(PolicyOf("rules: []"));
-  EXPECT_EQ(LoopEngine::Make(*engine, loop_), nullptr);
+TEST_F(LoopEngineTest, AnswersAtOnceForAStoreInMemory) {
+  engine_.emplace(*Engine::Make(PolicyOf(kInMemory), {.clock = &loop_.clock}));
+  questions_ = LoopEngine::Make(*engine_, loop_);
+  EXPECT_FALSE(questions_->is_shared());
+  const auto heard = Ask({.request = {.user = "ann"}});
+  ASSERT_TRUE(heard->has_value());
+  EXPECT_EQ((*heard)->answer.decision.remaining, 1);
+  EXPECT_EQ((*heard)->answer.decision.source, Source::kMemory);
+  EXPECT_EQ(questions_->pending(), 0U);
 }
 
 TEST_F(LoopEngineTest, AnswersWhenTheStoreDoes) {
@@ -310,10 +326,90 @@ TEST_F(LoopEngineTest, BansNobodyForAStoreThatFails) {
 TEST_F(LoopEngineTest, IsAnsweredUnderThePolicyItWasAskedUnder) {
   Start();
   const auto heard = Ask({.request = {.user = "ann"}});
-  engine_->Apply(PolicyOf("store: redis://x\nrules: [{ name: other, key: ip, limit: 5/s }]"));
+  ASSERT_TRUE(
+      engine_->Apply(PolicyOf("store: redis://x\nrules: [{ name: other, key: ip, limit: 5/s }]")));
   loop_.Turn();
   EXPECT_EQ((*heard)->answer.decision.rule, "per-user");
   EXPECT_EQ(Check("ann").rule, "other");
+}
+
+// --- Another store ---
+
+TEST_F(LoopEngineTest, AnswersWhatWasAskedWhereItWasAskedAndGoesOnElsewhere) {
+  Start();
+  SharedWorld elsewhere(MemoryStoreOptions{.hasher = world_.state.hasher()}, loop_.clock.Read());
+  world_.successor = &elsewhere;
+  EXPECT_EQ(Check("ann").remaining, 1);
+  const auto before = Ask({.request = {.user = "ann"}});
+  ASSERT_TRUE(engine_->Apply(PolicyOf(kElsewhere)));
+  EXPECT_EQ(Check("ann").remaining, 1);
+  EXPECT_EQ((*before)->answer.decision.remaining, 0);
+  EXPECT_EQ(elsewhere.TakeSeen().size(), 1U);
+  EXPECT_EQ(elsewhere.beating, 1);
+}
+
+TEST_F(LoopEngineTest, LeavesTheStoreBeforeWhenAllMustBeAnswered) {
+  Start();
+  SharedWorld elsewhere(MemoryStoreOptions{.hasher = world_.state.hasher()}, loop_.clock.Read());
+  world_.successor = &elsewhere;
+  EXPECT_EQ(world_.open, 1);
+  ASSERT_TRUE(engine_->Apply(PolicyOf(kElsewhere)));
+  // Even if nobody asks.
+  questions_->TakeUpStore();
+  EXPECT_EQ(elsewhere.open, 1);
+  EXPECT_EQ(world_.open, 1);
+  loop_.Advance(4 * SharedWorld::kTimeout);
+  EXPECT_EQ(world_.open, 0);
+  EXPECT_EQ(Check("ann").remaining, 1);
+}
+
+TEST_F(LoopEngineTest, CountsABanWhereItsDenialWasDecided) {
+  Start(kBans);
+  const Question question{.request = {.ip = "192.0.2.1"}};
+  Hear(question);
+  world_.holds_bans = true;
+  const auto heard = Ask(question);
+  loop_.Turn();
+  ASSERT_FALSE(heard->has_value());
+  ASSERT_TRUE(engine_->Apply(PolicyOf(kInMemory)));
+  questions_->TakeUpStore();
+  EXPECT_FALSE(questions_->is_shared());
+  // The store has gone by then; nobody is left without an answer.
+  loop_.Advance(4 * SharedWorld::kTimeout);
+  ASSERT_TRUE(heard->has_value());
+  EXPECT_EQ((*heard)->answer.decision.reason, Reason::kLimited);
+}
+
+TEST_F(LoopEngineTest, CountsBansInMemoryOnceTheStoreIsThere) {
+  Start(kBans);
+  const std::string rules(kBans.substr(kBans.find("rules:")));
+  ASSERT_TRUE(engine_->Apply(PolicyOf(rules)));
+  const Question question{.request = {.ip = "192.0.2.1"}};
+  Reason last = Reason::kOk;
+  for (int i = 0; i < 6; ++i) {
+    const auto heard = Ask(question);
+    ASSERT_TRUE(heard->has_value());
+    last = (*heard)->answer.decision.reason;
+  }
+  EXPECT_EQ(last, Reason::kBanned);
+  const RequestPart part{.request = {.ip = "192.0.2.1"}};
+  const auto together = Ask({.kind = Kind::kCheckTogether, .parts = {&part, 1}});
+  ASSERT_TRUE(together->has_value());
+  EXPECT_EQ((*together)->answer.decision.reason, Reason::kBanned);
+}
+
+TEST_F(LoopEngineTest, CountsLimitsThatComeWithRequestsInMemoryToo) {
+  Start();
+  ASSERT_TRUE(engine_->Apply(PolicyOf(kInMemory)));
+  const Limit limit = *Limit::Parse("3/min");
+  const Question question{.kind = Kind::kLimit, .key = "k", .limit = &limit};
+  EXPECT_EQ(Hear(question).answer.decision.remaining, 2);
+  EXPECT_EQ(Hear(question).answer.decision.remaining, 1);
+  EXPECT_TRUE(world_.TakeSeen().empty());
+  // What was reserved in the other store is not known here.
+  const Heard settled = Hear({.kind = Kind::kCancel, .reservation = ReservationId{9}});
+  ASSERT_TRUE(settled.error);
+  EXPECT_EQ(settled.error->code, ErrorCode::kNotFound);
 }
 
 TEST_F(LoopEngineTest, TellsThoseStillWaitingWhenItEnds) {

@@ -57,9 +57,14 @@ std::string ReloadEvent::ToString() const {
       if (!change.rules_changed.empty()) text += "; changed: " + Join(change.rules_changed);
       if (!change.limits_changed.empty()) text += "; limits: " + Join(change.limits_changed);
       if (!change.started_anew.empty()) text += "; start anew: " + Join(change.started_anew);
+      if (change.store_changed)
+        text += "; another store: what keys have used in the one before does not count there";
       break;
     case Outcome::kBroken:
-      text = "policy: the file has errors; the policy that was in force stays";
+      text =
+          unusable.empty()
+              ? "policy: the file has errors; the policy that was in force stays"
+              : "policy: it cannot be taken up; the policy that was in force stays\n  " + unusable;
       break;
     case Outcome::kSuspicious:
       text =
@@ -192,8 +197,15 @@ void PolicyReloader::Decide(PolicyReport report, const Snapshot& seen, ReloadEve
     event.outcome = ReloadEvent::Outcome::kSuspicious;
     return;
   }
+  Result<PolicyChange> change = engine_.Apply(*report.policy);
+  if (!change) {
+    event.outcome = ReloadEvent::Outcome::kBroken;
+    event.unusable = std::move(change.error().message);
+    complaint_ = event.ToString();
+    return;
+  }
   event.outcome = ReloadEvent::Outcome::kApplied;
-  event.change = engine_.Apply(*report.policy);
+  event.change = *std::move(change);
   text_in_force_ = seen.policy_text;
   digest_in_force_ = seen.digest;
 }

@@ -50,6 +50,29 @@ std::string ManyRules(int count) {
   return yaml;
 }
 
+TEST(PolicyReloader, RefusesAStoreThatCannotBeUsedUntilItCan) {
+  Reloading reloading(RuleNamed("r"));
+  const std::string store = "store: redis://:file:secret@127.0.0.1:1\n";
+  const ReloadEvent refused = reloading.Reload(store + RuleNamed("r", "20/min"));
+  EXPECT_EQ(refused.outcome, Outcome::kBroken);
+  EXPECT_THAT(refused.ToString(), HasSubstr("cannot be taken up"));
+  EXPECT_THAT(refused.ToString(), HasSubstr("secret"));
+  EXPECT_EQ(reloading.in_force().rules[0].limit, "10/min");
+  EXPECT_EQ(reloading.reloader.ReloadIfChanged(), std::nullopt) << "said before";
+  reloading.folder.Write("secret", "s3cret");
+  const std::optional<ReloadEvent> applied = reloading.reloader.ReloadIfChanged();
+  ASSERT_TRUE(applied);
+  EXPECT_EQ(applied->outcome, Outcome::kApplied);
+  EXPECT_THAT(applied->ToString(), HasSubstr("another store"));
+  EXPECT_TRUE(reloading.under_test.engine.Health().shared);
+  // A password that is replaced is noticed as well.
+  reloading.folder.Write("secret", "0ther");
+  const std::optional<ReloadEvent> replaced = reloading.reloader.ReloadIfChanged();
+  ASSERT_TRUE(replaced);
+  EXPECT_EQ(replaced->outcome, Outcome::kApplied);
+  EXPECT_FALSE(replaced->change.store_changed);
+}
+
 TEST(PolicyReloader, TakesAChangedFile) {
   Reloading reloading(RuleNamed("r"));
   const ReloadEvent event = reloading.Reload(RuleNamed("r", "20/min"));

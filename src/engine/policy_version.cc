@@ -23,8 +23,10 @@ class VersionMaker {
         last_limits_(context.last_limits),
         now_(context.now),
         shared_(context.shared),
+        moves_(context.moves),
         limits_before_(context.limits_before),
         change_(change) {
+    if (moves_) last_limits_.clear();
     if (before == nullptr) return;
     const auto& rules = before->compiled().rules;
     for (std::size_t i = 0; i < rules.size(); ++i) numbers_.emplace(rules[i].name, i);
@@ -116,7 +118,7 @@ class VersionMaker {
     const bool changes = rule.limits.front().spec() != before->limits.front().spec();
     Succession succession = resumes && changes ? Resume(rule.limits, last->second, now_)
                                                : Succeed({policy, rule}, *before, now_);
-    next.limits = std::move(succession.limits);
+    if (!moves_) next.limits = std::move(succession.limits);
     if (found == numbers_.end()) return succession.change;
     const CompiledRule& rule_before = before_->compiled().rules[found->second];
     numbers_.erase(found);
@@ -165,6 +167,7 @@ class VersionMaker {
   LastLimits& last_limits_;
   Now now_;
   bool shared_;
+  bool moves_;
   const LimitsBefore* limits_before_;
   PolicyChange& change_;
   std::unordered_map<std::string_view, std::size_t> numbers_;  // Of rules before, not yet met.

@@ -22,6 +22,9 @@
 
 namespace weir {
 
+struct Home;
+class MemoryStore;
+
 // What an engine adds to a rule.
 struct RuleInForce {
   std::string_view name;        // Kept by the engine for good.
@@ -41,7 +44,12 @@ struct RuleInForce {
 struct PolicyVersion : std::enable_shared_from_this<PolicyVersion> {
   explicit PolicyVersion(Policy its_policy) : policy(std::move(its_policy)) {}
 
+  // Whether other processes decide by the same state.
+  bool is_shared() const noexcept { return memory == nullptr; }
+
   Policy policy;
+  std::shared_ptr<Home> home{};   // Where what is decided under it is counted.
+  MemoryStore* memory = nullptr;  // There, unless it is shared.
   std::uint64_t number = 1;
   std::vector<RuleInForce> rules{};
   std::vector<LimitInForce> in_force{};   // By their rules, ascending.
@@ -70,7 +78,8 @@ struct VersionContext {
   RuleCounters& counters;
   LastLimits& last_limits;
   Now now;
-  bool shared = false;                          // Limits are to be as a shared store counts them.
+  bool shared = false;  // Limits are to be as a shared store counts them.
+  bool moves = false;   // Nothing that was counted before is known where it is counted from now on.
   const LimitsBefore* limits_before = nullptr;  // For the first version.
 };
 std::unique_ptr<PolicyVersion> MakeVersion(const Policy& policy, const PolicyVersion* before,

@@ -1,13 +1,18 @@
 // State in Redis or Valkey, with the guard before it: what a policy's `store` says, made real.
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "engine/shared_place.h"
 #include "policy/compiled_policy.h"
+#include "policy/file_text.h"
 #include "policy/keyed_hash.h"
 #include "policy/policy_compiler.h"
+#include "policy/sha256.h"
 #include "policy/store_address.h"
 #include "store/guard/guard.h"
 #include "store/redis/redis_store.h"
@@ -53,26 +58,36 @@ StoreHealth::Server ServerOf(EndpointReport report) {
   return server;
 }
 
+using Notice = std::function<void(std::string_view)>;
+
+// Several in a row have one guard.
 class RedisPlace final : public SharedPlace {
  public:
-  RedisPlace(redis::Settings settings, const GuardOptions& guard, Clock& clock)
+  RedisPlace(redis::Settings settings, std::string files, std::shared_ptr<Guard> guard,
+             Notice on_notice)
       : settings_(std::move(settings)),
-        guard_(guard, clock),
-        commons_(settings_, {.on_notice = guard.on_notice}) {}
+        files_(std::move(files)),
+        guard_(std::move(guard)),
+        on_notice_(std::move(on_notice)),
+        commons_(settings_, {.on_notice = on_notice_}) {}
 
-  const KeyHasher& hasher() const noexcept override { return guard_.hasher(); }
+  const KeyHasher& hasher() const noexcept override { return guard_->hasher(); }
   std::unique_ptr<Store> OpenOn(Loop& loop, Heartbeat heartbeat) override {
-    return std::make_unique<GuardedRedis>(loop, settings_, commons_, guard_, heartbeat);
+    return std::make_unique<GuardedRedis>(loop, settings_, commons_, *guard_, heartbeat);
   }
   Duration timeout() const noexcept override { return settings_.timeout; }
-  void SetFleetSize(int size) noexcept override { guard_.SetFleetSize(size); }
+  void SetFleetSize(int size) noexcept override { guard_->SetFleetSize(size); }
+  void SetCap(std::size_t bytes, Now now) noexcept override { guard_->SetCap(bytes, now); }
+  // Said in other words it would be another policy.
+  bool IsFor(const Policy& policy) const override;
+  Result<std::unique_ptr<SharedPlace>> Successor(const Policy& policy) override;
   StoreHealth Health(SteadyTime now) const override {
-    const Guard::Stats stats = guard_.stats();
+    const Guard::Stats stats = guard_->stats();
     StoreHealth health{.shared = true,
-                       .degraded = guard_.IsDegraded(),
-                       .degraded_for = guard_.DegradedFor(now),
+                       .degraded = guard_->IsDegraded(),
+                       .degraded_for = guard_->DegradedFor(now),
                        .degraded_times = stats.degraded_times,
-                       .fleet_size = guard_.fleet_size(),
+                       .fleet_size = guard_->fleet_size(),
                        .decided_open = stats.open,
                        .decided_closed = stats.closed,
                        .decided_fallback = stats.fallback};
@@ -81,11 +96,13 @@ class RedisPlace final : public SharedPlace {
     }
     return health;
   }
-  MemoryStoreStats LocalStats() const noexcept override { return guard_.stats().local; }
+  MemoryStoreStats LocalStats() const noexcept override { return guard_->stats().local; }
 
  private:
   const redis::Settings settings_;
-  Guard guard_;
+  const std::string files_;  // See DigestOfFiles.
+  const std::shared_ptr<Guard> guard_;
+  const Notice on_notice_;
   redis::Commons commons_;
 };
 
@@ -175,19 +192,52 @@ class SettingsReader {
   const CompiledPolicy& policy_;
 };
 
+// What passwords and certificates are, so that others are noticed.
+std::string DigestOfFiles(const Policy& policy) {
+  constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+  Sha256 all;
+  for (const std::string& text : policy.spec().store) {
+    const Result<StoreAddress> address = StoreAddress::Parse(text);
+    if (!address) continue;
+    for (const std::string& file : address->Files()) {
+      const Result<std::string> read =
+          ReadWholeFile(PathIn(policy.compiled().folder, file), kMostBytes);
+      const std::string bytes = read ? *read : read.error().message;
+      all.Update(std::to_string(bytes.size()) + ' ' + bytes);
+    }
+  }
+  Hex128Digits digits;
+  WriteHex128(all.Finish(), digits);
+  return {digits.begin(), digits.end()};
+}
+
+bool RedisPlace::IsFor(const Policy& policy) const { return DigestOfFiles(policy) == files_; }
+
+Result<std::unique_ptr<SharedPlace>> RedisPlace::Successor(const Policy& policy) {
+  // Before they are read: what is replaced meanwhile is noticed the next time.
+  std::string files = DigestOfFiles(policy);
+  Result<redis::Settings> settings = SettingsReader(policy.compiled()).Read();
+  if (!settings) return std::unexpected(std::move(settings.error()));
+  return std::make_unique<RedisPlace>(*std::move(settings), std::move(files), guard_, on_notice_);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<SharedPlace>> MakeRedisPlace(const Policy& policy,
-                                                    const EngineOptions& options) {
+                                                    const EngineOptions& options,
+                                                    const KeyHasher* hasher) {
+  std::string files = DigestOfFiles(policy);
   Result<redis::Settings> settings = SettingsReader(policy.compiled()).Read();
   if (!settings) return std::unexpected(std::move(settings.error()));
   const PolicySpec& spec = policy.spec();
-  const GuardOptions guard{.fleet_size = spec.fleet_size,
-                           .cap_bytes = static_cast<std::size_t>(spec.memory.cap),
-                           .max_reservations = options.max_reservations,
-                           .on_notice = options.on_notice};
+  GuardOptions guard{.fleet_size = spec.fleet_size,
+                     .cap_bytes = static_cast<std::size_t>(spec.memory.cap),
+                     .max_reservations = options.max_reservations,
+                     .on_notice = options.on_notice};
+  if (hasher != nullptr) guard.hasher = *hasher;
   Clock& clock = options.clock != nullptr ? *options.clock : SystemClock::Shared();
-  return std::make_unique<RedisPlace>(*std::move(settings), guard, clock);
+  return std::make_unique<RedisPlace>(*std::move(settings), std::move(files),
+                                      std::make_shared<Guard>(guard, clock), options.on_notice);
 }
 
 }  // namespace weir

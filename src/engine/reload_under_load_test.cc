@@ -106,7 +106,7 @@ TEST(ReloadUnderLoad, NeverMixesVersionsAndLosesNoDecision) {
       // Some decisions must fall under each.
       const std::int64_t before = decisions;
       while (decisions < before + 10) std::this_thread::yield();
-      under_test.engine.Apply(i % 2 == 1 ? b : a);
+      ASSERT_TRUE(under_test.engine.Apply(i % 2 == 1 ? b : a));
     }
     done = true;
   }
@@ -153,7 +153,7 @@ TEST(ReloadUnderLoad, LosesNoChargeWhileALimitChanges) {
     for (int i = 1; i <= 200; ++i) {
       const std::int64_t before = decisions;
       while (decisions < before + 4) std::this_thread::yield();
-      under_test.engine.Apply(i % 2 == 1 ? wide : narrow);
+      ASSERT_TRUE(under_test.engine.Apply(i % 2 == 1 ? wide : narrow));
     }
     done = true;
   }

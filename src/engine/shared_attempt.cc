@@ -6,10 +6,12 @@
 
 namespace weir {
 
-Engine::State::SharedAttempt::SharedAttempt(State& state, const Patience& patience, WaitId id)
+Engine::State::SharedAttempt::SharedAttempt(State& state,
+                                            std::shared_ptr<const PolicyVersion> version,
+                                            const Patience& patience, WaitId id)
     : state_(state),
       reports_(state.waiting.reports()),
-      version_(state.versions.Share()),
+      version_(std::move(version)),
       now_(patience.now),
       rest_(patience.rest),
       behind_(patience.arrival == Arrival::kBehindOthers),
@@ -59,7 +61,7 @@ void Engine::State::SharedAttempt::OnDecided(Group& group) noexcept {
 void Engine::State::SharedAttempt::CountDenials() noexcept {
   std::vector<DenialNotes::Denied> denied = DenialNotes::Of(call_);
   if (denied.empty()) return Finish();
-  Count(version_, std::move(denied), asked_at_ + state_.place->timeout(),
+  Count(version_, std::move(denied), asked_at_ + version_->home->place->timeout(),
         [this](std::span<const DenialNotes::Ban> bans) {
           for (const DenialNotes::Ban& ban : bans) call_.Ban(ban.number, ban.length);
           Finish();

@@ -18,7 +18,9 @@ class Engine::State::SharedAttempt final : public BlockingStore::Errand {
     Attempted attempted;
   };
 
-  SharedAttempt(State& state, const Patience& patience, WaitId id);
+  // The store of this version is asked, which is shared.
+  SharedAttempt(State& state, std::shared_ptr<const PolicyVersion> version,
+                const Patience& patience, WaitId id);
 
   // Before it is started. Unless the request counts, what was heard is all there is.
   Call::Course course() const noexcept { return course_; }

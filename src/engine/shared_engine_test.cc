@@ -174,20 +174,149 @@ TEST_F(SharedEngineTest, DeniesWhereNobodyAnswersInTheStoresPlace) {
   EXPECT_TRUE(engine.Check({.user = "ann"}).decision.allowed);
 }
 
-TEST_F(SharedEngineTest, TellsOfSettingsThatDoNotChange) {
+// --- Another store ---
+
+class MovingEngineTest : public SharedEngineTest {
+ protected:
+  MovingEngineTest() { world_.successor = &elsewhere_; }
+  // With the rules of kPolicy.
+  static Policy At(std::string_view store) {
+    return PolicyOf(std::string(store) + "\n" +
+                    std::string(kPolicy.substr(kPolicy.find("rules:"))));
+  }
+  Decision Check(std::string_view user) { return engine_->Check({.user = user}).decision; }
+  template <typename IsSo>
+  static bool Eventually(const IsSo& is_so) {
+    for (int i = 0; i < 5'000 && !is_so(); ++i) std::this_thread::sleep_for(milliseconds(1));
+    return is_so();
+  }
+
+  SharedWorld elsewhere_{MemoryStoreOptions{.hasher = world_.state.hasher()}, clock_.Read()};
+};
+
+TEST_F(MovingEngineTest, CountsInTheStoreOfThePolicyInForce) {
   Engine& engine = Start();
-  engine.Apply(
-      PolicyOf("store: redis://u:s3cret@y\nredis: { timeout: 10ms }\n"
-               "rules: [{ name: per-user, key: user, limit: 4/min }]"));
-  ASSERT_EQ(notices_.size(), 2U);
-  EXPECT_THAT(notices_[0], HasSubstr("store: another one was written"));
-  EXPECT_THAT(notices_[0], testing::Not(HasSubstr("s3cret")));
-  EXPECT_EQ(engine.Check({.user = "ann"}).decision.remaining, 3);
+  EXPECT_EQ(Check("ann").remaining, 1);
+  const Result<PolicyChange> change = engine.Apply(At("store: redis://y"));
+  ASSERT_TRUE(change);
+  EXPECT_TRUE(change->store_changed);
+  EXPECT_EQ(Check("ann").remaining, 1);
+  EXPECT_EQ(Check("ann").remaining, 0);
+  EXPECT_FALSE(Check("ann").allowed);
+  EXPECT_EQ(elsewhere_.beating, 1);
+  // Connections, threads and heartbeats of the one before end.
+  EXPECT_TRUE(Eventually([this] { return world_.open == 0; }));
+}
+
+TEST_F(MovingEngineTest, GoesOnWithTheSameStoreUnderOtherSettings) {
+  Engine& engine = Start();
+  world_.successor = &world_;
+  EXPECT_EQ(Check("ann").remaining, 1);
+  const Result<PolicyChange> change =
+      engine.Apply(At("store: redis://x\nredis: { timeout: 10ms }"));
+  ASSERT_TRUE(change);
+  EXPECT_FALSE(change->store_changed);
+  EXPECT_EQ(Check("ann").remaining, 0);
+  EXPECT_EQ(world_.opened, 2);
+  EXPECT_TRUE(Eventually([this] { return world_.open == 1; }));
+}
+
+TEST_F(MovingEngineTest, ChangesNothingIfTheStoreCannotBeUsed) {
+  Engine& engine = Start();
+  world_.successor = nullptr;
+  EXPECT_EQ(Check("ann").remaining, 1);
+  const Result<PolicyChange> change =
+      engine.Apply(PolicyOf("store: redis://u:s3cret@y\nrules: []"));
+  ASSERT_FALSE(change);
+  EXPECT_EQ(change.error().message, "store: there is none");
+  EXPECT_EQ(Check("ann").remaining, 0);
+  EXPECT_EQ(engine.Stats().version, 1U);
+  EXPECT_EQ(world_.open, 1);
+}
+
+TEST_F(MovingEngineTest, ComesHomeToMemoryAndForgetsWhatWasCountedElsewhere) {
+  Engine& engine = Start();
+  EXPECT_FALSE(Check("ann").source == Source::kMemory);
+  const Answer reserved = engine.Reserve({.user = "bob"});
+  ASSERT_NE(reserved.decision.reservation, ReservationId::kNone);
+  const Result<PolicyChange> change = engine.Apply(At("store: memory"));
+  ASSERT_TRUE(change && change->store_changed);
+  EXPECT_THAT(change->started_anew, testing::IsEmpty());
+  const Decision first = Check("ann");
+  EXPECT_EQ(first.source, Source::kMemory);
+  EXPECT_EQ(first.remaining, 1);
+  EXPECT_FALSE(engine.Health().shared);
+  EXPECT_EQ(engine.Commit(reserved.decision.reservation, 1).error().code, ErrorCode::kNotFound);
+  // As exact as in an engine that was in memory all along.
+  Engine other = *Engine::Make(At("store: memory"), {.clock = &clock_});
+  std::ignore = other.Check({.user = "ann"});
+  for (int i = 0; i < 3; ++i) {
+    const Decision here = Check("ann");
+    const Decision there = other.Check({.user = "ann"}).decision;
+    EXPECT_EQ(here.retry_after, there.retry_after);
+    EXPECT_EQ(here.reset_after, there.reset_after);
+  }
+  EXPECT_TRUE(Eventually([this] { return world_.open == 0; }));
+}
+
+TEST_F(MovingEngineTest, KeepsWhatItHasCountedInMemoryWhateverRedisSays) {
+  engine_.emplace(*Engine::Make(At("store: memory"), {.clock = &clock_}));
+  EXPECT_EQ(Check("ann").remaining, 1);
+  ASSERT_TRUE(engine_->Apply(At("redis: { timeout: 10ms }")));
+  EXPECT_EQ(Check("ann").remaining, 0);
+}
+
+TEST_F(MovingEngineTest, AsksAgainElsewhereForThoseWhoWait) {
+  Engine& engine = Start(R"(
+store: redis://x
+rules: [{ name: places, key: user, limit: 1 concurrent lease 1h }]
+)");
+  ASSERT_TRUE(engine.Check({.user = "ann"}).decision.allowed);
+  std::promise<Answer> told;
+  engine.CheckThen({.user = "ann"}, {}, seconds(30),
+                   [&](const Answer& answer, auto) { told.set_value(answer); });
+  std::future<Answer> answer = told.get_future();
+  EXPECT_EQ(answer.wait_for(milliseconds(50)), std::future_status::timeout);
+  for (const std::string_view store : {"store: redis://y", "store: memory"}) {
+    ASSERT_TRUE(engine.Apply(
+        PolicyOf(std::string(store) +
+                 "\nrules: [{ name: places, key: user, limit: 1 concurrent lease 1h }]")));
+  }
+  EXPECT_TRUE(answer.get().decision.allowed);
+  EXPECT_TRUE(Eventually([this] { return world_.open == 0 && elsewhere_.open == 0; }));
+}
+
+TEST_F(MovingEngineTest, GivesBackWhatAWaiterBookedWhereItBookedIt) {
+  Engine& engine = Start("store: redis://x\nrules: [{ name: r, key: user, limit: 1/min }]");
+  ASSERT_TRUE(engine.Check({.user = "ann"}).decision.allowed);
+  const WaitId wait = engine.CheckThen({.user = "ann"}, {}, minutes(1), [](const Answer&, auto) {});
+  // Booked ahead: who comes next would have to wait for two minutes.
+  ASSERT_TRUE(
+      Eventually([&] { return engine.Peek({.user = "ann"}).decision.retry_after > minutes(1); }));
+  ASSERT_TRUE(engine.Apply(PolicyOf("rules: [{ name: r, key: user, limit: 1/min }]")));
+  EXPECT_TRUE(engine.Check({.user = "ann"}).decision.allowed);
+  EXPECT_TRUE(engine.CancelWait(wait));
+  Engine other =
+      EngineParts::Make(PolicyOf("store: redis://x\nrules: [{ name: r, key: user, limit: 1/min }]"),
+                        {.clock = &clock_}, std::make_unique<PlaceUnderTest>(world_));
+  EXPECT_TRUE(
+      Eventually([&] { return other.Peek({.user = "ann"}).decision.retry_after <= minutes(1); }));
+  EXPECT_FALSE(engine.Check({.user = "ann"}).decision.allowed);
+}
+
+TEST_F(MovingEngineTest, EndsWhileAStoreThatItLeftIsStillAsked) {
+  Engine& engine = Start();
+  world_.Hold("*");
+  engine.CheckThen({.user = "ann"}, {}, seconds(30), [](const Answer&, auto) {});
+  ASSERT_TRUE(Eventually([this] { return world_.turns > 0; }));
+  ASSERT_TRUE(engine.Apply(At("store: memory")));
+  engine_.reset();
+  EXPECT_EQ(world_.open, 0);
 }
 
 TEST_F(SharedEngineTest, TakesUpAnotherFleetSizeWhenAPolicyIsApplied) {
   Engine& engine = Start();
-  engine.Apply(PolicyOf("store: redis://x\nfleet_size: 7\nrules: []"));
+  ASSERT_TRUE(engine.Apply(PolicyOf("store: redis://x\nfleet_size: 7\nrules: []")));
   EXPECT_EQ(engine.Health().fleet_size, 7);
   EXPECT_TRUE(notices_.empty());
 }

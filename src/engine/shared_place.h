@@ -31,15 +31,25 @@ class SharedPlace {
   virtual Duration timeout() const noexcept = 0;
   // What a policy says about the fleet: how many processes share the state; 0: count them.
   virtual void SetFleetSize(int size) noexcept = 0;
+  // The most bytes for what decides in the store's place. As MemoryStore::SetCap.
+  virtual void SetCap(std::size_t bytes, Now now) noexcept = 0;
+
+  // Whether that policy would have the same made: store, settings, passwords and certificates.
+  virtual bool IsFor(const Policy& policy) const = 0;
+  // The place for a policy that is not: it names another store, or talks to its servers in another
+  // way. What decides in the store's place is the same for both, and goes on. Errors as
+  // MakeRedisPlace.
+  [[nodiscard]] virtual Result<std::unique_ptr<SharedPlace>> Successor(const Policy& policy) = 0;
 
   virtual StoreHealth Health(SteadyTime now) const = 0;
   // Of what decides in the store's place.
   virtual MemoryStoreStats LocalStats() const noexcept = 0;
 };
 
-// As an engine's first policy says: its store, and what it says about fleets.
-[[nodiscard]] Result<std::unique_ptr<SharedPlace>> MakeRedisPlace(const Policy& policy,
-                                                                  const EngineOptions& options);
+// As a policy says: its store, and what it says about fleets. Identities of keys go by `hasher`, or
+// by one of its own. The error names what cannot be used: an address, a secret that is not there.
+[[nodiscard]] Result<std::unique_ptr<SharedPlace>> MakeRedisPlace(
+    const Policy& policy, const EngineOptions& options, const KeyHasher* hasher = nullptr);
 
 // For those within the library who put an engine together, or ask it in another way.
 struct EngineParts {

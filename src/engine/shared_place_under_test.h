@@ -20,7 +20,8 @@ namespace weir {
 
 // What the test and the place see of each other. Outlives the engine.
 struct SharedWorld {
-  explicit SharedWorld(Now start) : state(MemoryStoreOptions{}, start) {}
+  explicit SharedWorld(Now start) : SharedWorld(MemoryStoreOptions{}, start) {}
+  SharedWorld(const MemoryStoreOptions& options, Now start) : state(options, start) {}
 
   // One charge as it came to the store.
   struct Seen {
@@ -46,6 +47,7 @@ struct SharedWorld {
   std::atomic<bool> holds_bans{false};
   std::atomic<Duration> timeout{kTimeout};  // What the place says of itself.
   std::atomic<int> opened{0};
+  std::atomic<int> open{0};  // Now.
   std::atomic<int> beating{0};
   std::atomic<int> fleet_size{3};
   std::atomic<int> turns{0};  // In which something was asked.
@@ -70,7 +72,9 @@ struct SharedWorld {
   bool HoldsBan(const Group& group) const {
     return holds_bans && !group.charges.empty() && group.charges[0].aspect != Aspect::kRule;
   }
-  std::string held_key;  // Under the mutex.
+  SharedWorld* successor = nullptr;  // Where another policy's state is.
+  bool is_left = false;              // Not even for one that says the same.
+  std::string held_key;              // Under the mutex.
   std::atomic<bool> decides_held{false};
   std::atomic<int> held_and_decided{0};
 };
@@ -79,10 +83,15 @@ struct SharedWorld {
 class LaterStore final : public Store {
  public:
   LaterStore(SharedWorld& world, Loop& loop)
-      : world_(world), loop_(loop), alive_(std::make_shared<bool>(true)) {}
+      : world_(world), loop_(loop), alive_(std::make_shared<bool>(true)) {
+    world_.open.fetch_add(1);
+  }
   LaterStore(const LaterStore&) = delete;
   LaterStore& operator=(const LaterStore&) = delete;
-  ~LaterStore() override { *alive_ = false; }
+  ~LaterStore() override {
+    *alive_ = false;
+    world_.open.fetch_sub(1);
+  }
 
   std::uint64_t Hash(std::string_view key) const noexcept override {
     return world_.state.Hash(key);
@@ -172,6 +181,14 @@ class PlaceUnderTest final : public SharedPlace {
   }
   Duration timeout() const noexcept override { return world_.timeout; }
   void SetFleetSize(int size) noexcept override { world_.fleet_size = size; }
+  void SetCap(std::size_t bytes, Now now) noexcept override { world_.state.SetCap(bytes, now); }
+  bool IsFor(const Policy& /*policy*/) const override { return !world_.is_left; }
+  Result<std::unique_ptr<SharedPlace>> Successor(const Policy& /*policy*/) override {
+    if (world_.successor == nullptr) {
+      return std::unexpected(Error{ErrorCode::kInvalidArgument, "there is none"});
+    }
+    return std::make_unique<PlaceUnderTest>(*world_.successor);
+  }
   StoreHealth Health(SteadyTime /*now*/) const override {
     return {.degraded = world_.fails, .fleet_size = world_.fleet_size};
   }

@@ -38,10 +38,14 @@ struct Desk {
     return last_asked - before;
   }
 
+  // Whether the questions are to be asked instead of the engine, but for waits. May change with the
+  // policy from one question to the next.
+  bool asks_later() const noexcept { return questions != nullptr && questions->is_shared(); }
+
   // Whoever reserved it has gone, and nobody else will settle it.
   void CancelForNobody(ReservationId reservation) {
     if (reservation == ReservationId::kNone || ending) return;
-    if (questions == nullptr) {
+    if (!asks_later()) {
       std::ignore = engine.Cancel(reservation);
     } else {
       questions->Ask({.kind = Question::Kind::kCancel, .reservation = reservation},
@@ -55,7 +59,6 @@ struct Desk {
   std::shared_ptr<const Settings> settings;  // Replaced between two turns of the loop.
   LimitCache limits{};
   SteadyTime last_asked{};
-  // Whom to ask instead of the engine, but for waits, if the store is shared; else null.
   LoopEngine* questions = nullptr;
   bool ending = false;  // Nothing more may be asked.
 };

@@ -30,6 +30,8 @@ class LateEngine final : public LoopEngine {
     if (at_once) return Tell(std::move(asked));
     asked_.push_back(std::move(asked));
   }
+  bool is_shared() const noexcept override { return true; }
+  void TakeUpStore() override {}
   std::size_t pending() const noexcept override { return asked_.size(); }
 
   // One of those that are pending, counted from the oldest.

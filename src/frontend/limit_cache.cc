@@ -72,6 +72,13 @@ LimitCache::LimitCache(bool shared)
       replaced_(std::make_unique<Replaced>()) {}
 LimitCache::~LimitCache() = default;
 
+void LimitCache::SetShared(bool shared) {
+  if (shared == shared_) return;
+  shared_ = shared;
+  texts_ = std::make_unique<Texts>();
+  buckets_ = std::make_unique<Buckets>();
+}
+
 Result<std::unique_ptr<const Limit>> LimitCache::Prepare(Result<Limit> limit) const {
   if (limit && shared_) limit = limit->ForSharedStore();
   if (!limit) return std::unexpected(std::move(limit.error()));

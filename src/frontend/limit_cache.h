@@ -38,6 +38,9 @@ class LimitCache {
   };
   Result<const Limit*> Find(const Bucket& bucket);
 
+  // Another store may count them from now on. What was found is not good any more.
+  void SetShared(bool shared);
+
  private:
   static constexpr std::size_t kPlaces = 256;  // Of each kind; one that is taken is replaced.
   struct Texts;
@@ -46,7 +49,7 @@ class LimitCache {
   // As the store counts it.
   Result<std::unique_ptr<const Limit>> Prepare(Result<Limit> limit) const;
 
-  const bool shared_;
+  bool shared_;
   std::unique_ptr<Texts> texts_;
   std::unique_ptr<Buckets> buckets_;
   std::unique_ptr<Replaced> replaced_;

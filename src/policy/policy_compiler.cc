@@ -9,6 +9,7 @@
 
 #include "limit/limit_words.h"
 #include "policy/rule_compiler.h"
+#include "policy/store_address.h"
 
 namespace weir {
 namespace {
@@ -158,6 +159,16 @@ void CheckUnconditional(const CompiledPolicy& policy, ProblemList& problems) {
                    std::to_string(kMostUnconditional) + " may, so give some of them a match");
 }
 
+void ListStoreFiles(CompiledPolicy& policy) {
+  for (const std::string& text : policy.spec.store) {
+    const Result<StoreAddress> address = StoreAddress::Parse(text);
+    if (!address) continue;  // It is `memory`.
+    for (const std::string& file : address->Files()) {
+      policy.files.push_back(PathIn(policy.folder, file));
+    }
+  }
+}
+
 }  // namespace
 
 std::string PathIn(const std::string& folder, const std::string& path) {
@@ -202,6 +213,7 @@ std::shared_ptr<const CompiledPolicy> CompilePolicy(PolicySpec spec, const std::
   }
   CheckUnconditional(*policy, problems);
   if (problems.has_errors()) return nullptr;
+  ListStoreFiles(*policy);
   policy->matcher.emplace(std::move(matches));
   Advise(*policy, problems);
   return policy;

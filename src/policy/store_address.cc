@@ -335,6 +335,19 @@ Result<StoreAddress> StoreAddress::Parse(std::string_view text) {
   return AddressReader().Read(*found, rest);
 }
 
+std::vector<std::string> StoreAddress::Files() const {
+  constexpr std::string_view kFile = "file:";
+  std::vector<std::string> files;
+  for (const StoreLogin& of : {login, sentinel_login}) {
+    if (!of.by_reference || !of.password.starts_with(kFile)) continue;
+    files.push_back(of.password.substr(kFile.size()));
+  }
+  for (const std::string& file : {ca_file, certificate, key}) {
+    if (!file.empty()) files.push_back(file);
+  }
+  return files;
+}
+
 std::string StoreAddress::ToString() const {
   const auto scheme = std::ranges::find_if(
       kSchemes, [&](const Scheme& of) { return of.kind == kind && of.tls == tls; });

@@ -56,6 +56,9 @@ struct StoreAddress {
   // The error says what is wrong, and holds nothing of a password.
   [[nodiscard]] static Result<StoreAddress> Parse(std::string_view text);
 
+  // Those of passwords and certificates, as they are written.
+  std::vector<std::string> Files() const;
+
   // For people: without user, password and settings.
   std::string ToString() const;
 

@@ -88,6 +88,14 @@ TEST(StoreAddress, OfSentinelsNamesWhatTheyWatch) {
   EXPECT_THAT(Wrong("redis+sentinel://a"), HasSubstr("/mymaster"));
 }
 
+TEST(StoreAddress, KnowsTheFilesThatItNames) {
+  EXPECT_THAT(Good("redis://u:p@a").Files(), testing::IsEmpty());
+  EXPECT_THAT(Good("redis://u:env:P@a").Files(), testing::IsEmpty());
+  EXPECT_THAT(
+      Good("rediss+sentinel://u:file:p@a/m?ca=c&cert=d&key=e&sentinel_password=file:s").Files(),
+      testing::ElementsAre("p", "s", "c", "d", "e"));
+}
+
 TEST(StoreAddress, OverTlsNamesFiles) {
   const StoreAddress address =
       Good("rediss://cache?ca=ca.pem&cert=c.pem&key=k.pem&server_name=redis.example");

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 #include <sstream>
+#include <utility>
 
 #include <weir/engine.h>
 #include <weir/policy_watcher.h>
@@ -17,6 +18,7 @@
 #include "server/passed_sockets.h"
 #include "server/service.h"
 #include "server/signals.h"
+#include "server/snapshot_file.h"
 #include "server/supervisor.h"
 #include "server/watchdog.h"
 
@@ -37,12 +39,23 @@ Log::Level LevelOf(ReloadEvent::Outcome outcome) {
 // How long those who are connected when the service is told to stop may go on.
 constexpr Duration kDrainTime = std::chrono::seconds(5);
 
-// Where the state is, if it is shared. Without what is secret in that.
+// Where the state is. Without what is secret in that.
 void TellStores(const PolicySpec& spec, const Log& log) {
-  if (spec.store == PolicySpec().store) return;
+  if (spec.store == PolicySpec().store) return log.Info("store", {{"address", "memory"}});
   for (const std::string& text : spec.store) {
     const Result<StoreAddress> address = StoreAddress::Parse(text);
     log.Info("store", {{"address", address ? address->ToString() : SchemeOf(text)}});
+  }
+}
+
+// That the state will be kept elsewhere when the service ends, if it will.
+void TellSnapshot(const std::string& before, const std::string& path, const Log& log) {
+  if (path == before) return;
+  if (path.empty()) return log.Info("no snapshot is kept any more");
+  if (const Result<void> room = CheckRoomForSnapshot(path); !room) {
+    log.Fail("memory: snapshot: " + room.error().message + "; the state will be lost at the end");
+  } else {
+    log.Info("will leave a snapshot", {{"file", path}});
   }
 }
 
@@ -128,18 +141,19 @@ int RunServe(const ServeOptions& options, const Console& console) {
     PrintLines(options.policy_file, service.error().message, console.err);
     return kExitProblems;
   }
-  const auto on_event = [&](const ReloadEvent& event) {
+  const auto on_event = [&, snapshot =
+                                SnapshotPath(*report.policy)](const ReloadEvent& event) mutable {
     log.Write(LevelOf(event.outcome), event.ToString());
     const bool applied = event.outcome == ReloadEvent::Outcome::kApplied;
     if (applied) {
-      const PolicySpec changed = engine->policy().spec();
+      const Policy policy = engine->policy();
+      const PolicySpec& changed = policy.spec();
       (*service)->Apply(changed);
       if (const auto too_few = MakeRoomForConnections(changed.limits.connections)) {
         log.Warn(*too_few);
       }
-      if (changed.memory.snapshot != spec.memory.snapshot) {
-        log.Warn("memory: snapshot is that of the start; restart to change it");
-      }
+      if (event.change.store_changed) TellStores(changed, log);
+      TellSnapshot(std::exchange(snapshot, SnapshotPath(policy)), SnapshotPath(policy), log);
     }
     if (event.outcome != ReloadEvent::Outcome::kUnchanged) (*service)->CountReload(applied);
   };
@@ -174,7 +188,7 @@ int RunServe(const ServeOptions& options, const Console& console) {
   supervisor->Stopping();
   (*service)->Drain(kDrainTime);
   log.Info("all connections have ended");
-  return KeepState(*engine, *report.policy, log) ? kExitOk : kExitProblems;
+  return KeepState(*engine, engine->policy(), log) ? kExitOk : kExitProblems;
 }
 
 }  // namespace weir

@@ -25,7 +25,7 @@ Worker::Worker(Engine& engine, Clock& clock, Gate& gate, const ServiceState& sta
             .loop = loop_,
             .state = state,
             .settings = std::move(settings),
-            .limits = LimitCache(questions_ != nullptr),
+            .limits = LimitCache(questions_->is_shared()),
             .questions = questions_.get()},
       sweep_(loop_.MakeTimer([this] { Sweep(); })) {}
 
@@ -57,7 +57,11 @@ void Worker::Start() {
 }
 
 void Worker::Apply(std::shared_ptr<const Settings> settings) {
-  loop_.Post([this, settings = std::move(settings)] { desk_.settings = settings; });
+  loop_.Post([this, settings = std::move(settings)] {
+    desk_.settings = settings;
+    questions_->TakeUpStore();
+    desk_.limits.SetShared(questions_->is_shared());
+  });
 }
 
 void Worker::Apply(std::size_t entrance, const Credentials& credentials) {
@@ -143,8 +147,7 @@ void Worker::Sweep() {
   }
   if (draining_) CloseDoors();
   const bool lingered = too_late && now >= drain_deadline_ + std::chrono::seconds(1);
-  const bool all_done =
-      connections_.empty() && (questions_ == nullptr || questions_->pending() == 0);
+  const bool all_done = connections_.empty() && questions_->pending() == 0;
   if (draining_ && (all_done || lingered)) return loop_.Stop();
   sweep_->Start(draining_ ? kDrainSweep : SweepInterval(desk_.settings->limits));
 }

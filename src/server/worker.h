@@ -50,6 +50,7 @@ class Worker final : public ConnectionKeeper, public TurnEnd {
 
   // --- From the thread that made it. ---
   void Start();
+  // What another policy says, that the engine has taken up.
   void Apply(std::shared_ptr<const Settings> settings);
   // By its entrance. For those who come from now on; tokens for all requests of HTTP.
   void Apply(std::size_t entrance, const Credentials& credentials);
@@ -95,7 +96,7 @@ class Worker final : public ConnectionKeeper, public TurnEnd {
   Gate& gate_;
   EpollLoop loop_;
   std::shared_ptr<Mailbox> mailbox_ = std::make_shared<Mailbox>(loop_);
-  std::unique_ptr<LoopEngine> questions_;  // None if the store is in this process.
+  std::unique_ptr<LoopEngine> questions_;
   Desk desk_;
   std::vector<std::unique_ptr<Doorway>> doorways_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Connection>> connections_;

@@ -99,6 +99,12 @@ void Waiting::SetCapacity(std::size_t capacity) {
   capacity_ = capacity;
 }
 
+void Waiting::SetAttempts(Attempts attempts, std::size_t most) {
+  const std::scoped_lock lock(mutex_);
+  attempts_ = attempts;
+  most_attempts_ = most;
+}
+
 bool Waiting::IsFull() const {
   const std::scoped_lock lock(mutex_);
   return stopping_ || waiters_.size() >= capacity_;
@@ -334,7 +340,7 @@ void Waiting::TakeIn(Lock& lock, std::uint64_t id, Entry& entry, Now now,
                      const Waiter::Answer& answer) {
   --under_way_;
   entry.attempting = false;
-  if (attempts_ == Attempts::kAtOnce) attempt_over_.notify_all();
+  attempt_over_.notify_all();
   const Decision& decision = answer.decision;
   if (entry.cancelled) {
     std::unique_ptr<Waiter> waiter = Remove(id, now.steady);

@@ -120,6 +120,8 @@ class Waiting {
   bool HasLine(std::span<const std::uint64_t> keys) const;
   // How many may wait from now on; those who do stay.
   void SetCapacity(std::size_t capacity);
+  // For attempts from now on, as the constructor has it.
+  void SetAttempts(Attempts attempts, std::size_t most);
   // True if nobody may be added now.
   bool IsFull() const;
   // True on the thread that serves waits. Were it to wait for one of them, that would be for ever.
@@ -199,8 +201,8 @@ class Waiting {
 
   Clock& clock_;
   std::size_t capacity_;
-  const Attempts attempts_;
-  const std::size_t most_attempts_;
+  Attempts attempts_;          // Under the mutex,
+  std::size_t most_attempts_;  // likewise.
   const std::shared_ptr<AttemptReports> reports_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;

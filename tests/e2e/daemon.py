@@ -55,14 +55,18 @@ class Daemon:
     """A service under a policy. One that names no listeners gets http and resp; {folder} stands for
     a folder of its own."""
 
-    def __init__(self, policy, *, threads=None, environment=None, before=(), pass_fds=()):
-        """`before`: words to put before its command; `pass_fds`: open files that it inherits."""
+    def __init__(self, policy, *, threads=None, environment=None, before=(), pass_fds=(),
+                 files=None):
+        """`before`: words to put before its command; `pass_fds`: open files that it inherits; `files`:
+        what to put beside the policy."""
         self.folder = tempfile.TemporaryDirectory(prefix="weir-e2e-")
         self.policy_file = pathlib.Path(self.folder.name) / "weir.yaml"
         if "listen:" not in policy:
             policy = "listen: { http: 127.0.0.1:0, resp: 127.0.0.1:0 }\n" + policy
         policy = policy.replace("{folder}", self.folder.name)
         self.policy_file.write_text(policy, encoding="utf-8")
+        for name, text in (files or {}).items():
+            self.policy_file.with_name(name).write_text(text, encoding="utf-8")
         command = [*before, str(program), "serve", "-c", str(self.policy_file)]
         if threads is not None:
             command += ["--threads", str(threads)]

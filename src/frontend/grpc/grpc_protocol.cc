@@ -216,7 +216,7 @@ class GrpcProtocol final : public Protocol, private GrpcServices {
       Hold(call, item.request, item.cost);
       return false;
     }
-    if (door_.desk.questions == nullptr) return true;
+    if (!door_.desk.asks_later()) return true;
     AskLater(call, {.request = item.request, .cost = item.cost, .at_once = item.at_once});
     return false;
   }
@@ -260,7 +260,7 @@ class GrpcProtocol final : public Protocol, private GrpcServices {
     const RlsParts& parts = pending.rls;
     call.is_joint = true;
     call.has_refunds = !parts.refunds().empty();
-    if (door_.desk.questions != nullptr) {
+    if (door_.desk.asks_later()) {
       const bool asks = !parts.checks().empty();
       if (!asks) call.has_refunds = false;
       call.answer = {.decision = {.allowed = true}};
@@ -377,7 +377,7 @@ class GrpcProtocol final : public Protocol, private GrpcServices {
       if (!limit) return Fail(call, limit.error());
       question.limit = *limit;
     }
-    if (door_.desk.questions != nullptr) return AskLater(call, question);
+    if (door_.desk.asks_later()) return AskLater(call, question);
     const Result<weir::Answer> answer =
         AskAtOnce(door_.desk.engine, question, door_.desk.loop.now());
     if (!answer) return Fail(call, answer.error());
@@ -410,7 +410,7 @@ class GrpcProtocol final : public Protocol, private GrpcServices {
       }
       batch[i] = {.request = messages[i].request, .cost = messages[i].cost};
     }
-    if (door_.desk.questions != nullptr && !batch.empty()) return AskBatch(call, batch);
+    if (door_.desk.asks_later() && !batch.empty()) return AskBatch(call, batch);
     door_.desk.engine.CheckBatch(batch, door_.desk.loop.now());
     decided_ += static_cast<std::uint32_t>(batch.size());
     std::vector<Decision> decisions;

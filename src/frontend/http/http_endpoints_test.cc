@@ -223,7 +223,8 @@ TEST(HttpLimits, TellsWhatIsInForce) {
 TEST(HttpLimits, ChangesWithThePolicy) {
   HttpUnderTest http;
   http.Ask(Get("/v1/limits"));
-  http.engine.Apply(*Policy::Parse("rules: [{name: other, key: ip, limit: 5/min}]").policy);
+  ASSERT_TRUE(
+      http.engine.Apply(*Policy::Parse("rules: [{name: other, key: ip, limit: 5/min}]").policy));
   EXPECT_THAT(http.Ask(Get("/v1/limits")).body, HasSubstr(R"("name":"other")"));
 }
 

@@ -219,7 +219,7 @@ class HttpProtocol final : public Protocol {
     if (route->endpoint == HttpEndpoint::kCheck) return TakeCheck(turn, call);
     Flush(turn);
     HttpEndpoints endpoints(door_.desk, turn.bench, replies_.next());
-    if (door_.desk.questions != nullptr && AsksStore(route->endpoint)) {
+    if (door_.desk.asks_later() && AsksStore(route->endpoint)) {
       const auto error = late_.Ask(endpoints, {.http = call, .number = taken_});
       if (error) Count(endpoints.Refuse(*error, form).status);
       return;
@@ -364,7 +364,7 @@ class HttpProtocol final : public Protocol {
   // Decides what was read ahead, and writes the replies.
   void Flush(Turn& turn) {
     if (turn.pending == 0) return;
-    if (door_.desk.questions != nullptr) return AskPending(turn);
+    if (door_.desk.asks_later()) return AskPending(turn);
     HttpWorkbench& bench = turn.bench;
     const Now now = door_.desk.loop.now();
     const std::span<BatchRequest> batch(bench.batch.data(), turn.pending);

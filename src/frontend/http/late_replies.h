@@ -62,7 +62,7 @@ class LateReplies {
   void Wait(const PendingCheck& check);
   // For queues only, as long as check.body.wait.
   void Queue(const PendingCheck& check);
-  // For an exchange whose desk has questions.
+  // For an exchange whose desk asks later.
   void AskCheck(const PendingCheck& check);
   struct Call {
     const HttpEndpoints::Call& http;

@@ -259,7 +259,7 @@ void RespProtocol::Run(const CommandRow& row, Words words, Turn& turn) {
 void RespProtocol::Decide(Turn& turn) {
   Gathered& gathered = turn.gathered;
   if (gathered.empty()) return gathered.Clear();
-  if (desk_.questions != nullptr) return AskGathered(gathered);
+  if (desk_.asks_later()) return AskGathered(gathered);
   ByteBuffer& out = exchange_.replies().next();
   if (!gathered.checks.empty()) {
     desk_.engine.CheckBatch(gathered.checks.span(), turn.now);
@@ -476,7 +476,7 @@ void RespProtocol::Settle(CommandId id, Words words, Turn& turn) {
 }
 
 void RespProtocol::AnswerOne(const Question& question, Turn& turn) {
-  if (desk_.questions != nullptr) return AskLater(question, {.version = session_.version()});
+  if (desk_.asks_later()) return AskLater(question, {.version = session_.version()});
   const Result<Answer> answer = AskAtOnce(desk_.engine, question, turn.now);
   Reply reply = NewReply();
   if (!answer) return reply.Fail(answer.error());

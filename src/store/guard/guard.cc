@@ -10,7 +10,8 @@ namespace {
 MemoryStoreOptions LocalOptions(const GuardOptions& options) noexcept {
   return {.cap_bytes = std::clamp(options.cap_bytes, kMinCapBytes, kMaxCapBytes),
           .max_reservations = options.max_reservations,
-          .hash_seed = options.seed};
+          .hash_seed = options.seed,
+          .hasher = options.hasher};
 }
 
 // 12.3 s

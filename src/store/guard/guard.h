@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,7 +31,8 @@ struct GuardOptions {
   std::size_t max_reservations = 65'536;           // Likewise.
   // One line when a degraded time begins and one when it ends, and what else people should know.
   std::function<void(std::string_view)> on_notice{};
-  std::uint64_t seed = 0;  // Of the identities of keys, and of heartbeats; 0: random.
+  std::uint64_t seed = 0;             // Of the identities of keys, and of heartbeats; 0: random.
+  std::optional<KeyHasher> hasher{};  // Of the identities of keys, before the seed.
 };
 
 // What the guarded stores of all threads of a process share. Thread-safe.

@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""Another store, other settings for it, and another bound on memory, while requests are served: nobody
+is left without an answer, and nobody gets more than a store allows.
+
+    hot_store_test.py SOURCE PROGRAM [TEST...]
+"""
+
+import collections
+import os
+import pathlib
+import signal
+import sys
+import threading
+import time
+import unittest
+
+import daemon
+import grpc_client
+import http_wire
+import metrics_text
+import resp_wire
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "faults"))
+import redis_servers  # pylint: disable=wrong-import-position
+
+LISTEN = "listen: { http: 127.0.0.1:0, resp: 127.0.0.1:0, grpc: 127.0.0.1:0 }\nfleet_size: 1\n"
+LIMIT = 20
+RULES = f"""\
+rules:
+  - {{ name: per-user, match: {{ user: present }}, key: user, limit: {LIMIT}/day }}
+  - {{ name: logged, match: {{ org: present }}, key: org, limit: 5/h, algorithm: sliding_log }}
+"""
+
+
+class Moving(unittest.TestCase):
+    def start(self, store="", **options):
+        self.service = self.enterContext(daemon.Daemon(LISTEN + store + RULES, threads=2, **options))
+        self.version = 1
+        return self.service
+
+    def change(self, store):
+        """Until the policy is in force for every thread. What the log said since."""
+        new = self.service.policy_file.with_suffix(".new")
+        new.write_text(LISTEN + store + RULES, encoding="utf-8")
+        after = len(self.service.log)
+        os.replace(new, self.service.policy_file)
+        self.service.tell(signal.SIGHUP)
+        self.version += 1
+        self.service.wait_for(f"version {self.version} is in force", after=after)
+        redis_servers.wait_until(
+            lambda: self.metrics().value("weir_policy_reloads_total",
+                                         result="applied") == self.version - 1, "it is counted")
+        return after
+
+    def metrics(self):
+        return metrics_text.scrape(self.service.http)
+
+    def check(self, **body):
+        with http_wire.Client(self.service.http) as client:
+            return client.post("/v1/check", body).json()
+
+    def await_source(self, source):
+        redis_servers.wait_until(lambda: self.check(user="somebody")["source"] == source, source)
+
+    def names_at(self, server):
+        """Who is connected there, but for ourselves."""
+        lines = str(server.call("CLIENT", "LIST")).splitlines()
+        return [line for line in lines if "cmd=client" not in line]
+
+    def test_counts_where_the_policy_says(self):
+        first = self.enterContext(redis_servers.Server())
+        second = self.enterContext(redis_servers.Server())
+        self.start()
+        self.assertEqual(self.check(user="ann")["remaining"], LIMIT - 1)
+        for server in (first, second):
+            self.change(f"store: {server.url}\nredis: {{ timeout: 2s }}\n")
+            self.await_source("store")
+            self.assertEqual(self.check(user="ann")["remaining"], LIMIT - 1)
+        # What was left, and nothing of it goes on: connections, heartbeats.
+        redis_servers.wait_until(lambda: not self.names_at(first), "the first server is left")
+        # There it is known what was used.
+        self.change(f"store: {first.url}\nredis: {{ timeout: 2s }}\n")
+        self.await_source("store")
+        self.assertEqual(self.check(user="ann")["remaining"], LIMIT - 2)
+        self.change("")
+        self.assertEqual(self.check(user="ann")["source"], "memory")
+        redis_servers.wait_until(lambda: not self.names_at(first) and not self.names_at(second),
+                                 "both are left")
+
+    def test_is_well_again_with_another_server(self):
+        broken = self.enterContext(redis_servers.Server())
+        other = self.enterContext(redis_servers.Server())
+        self.start(f"store: {broken.url}\n")
+        self.await_source("store")
+        broken.kill()
+        self.await_source("fallback")
+        self.change(f"store: {other.url}\n")
+        self.await_source("store")
+        redis_servers.wait_until(lambda: self.metrics().value("weir_degraded_seconds") == 0, "it is well")
+
+    def test_settings_of_the_store(self):
+        server = self.enterContext(redis_servers.Server())
+        store = f"store: {server.url}\n"
+        self.start(store + "redis: { timeout: 2s }\n")
+        self.await_source("store")
+        self.assertEqual(self.check(user="ann")["remaining"], LIMIT - 1)
+        # Two threads that serve, and one for those who wait.
+        redis_servers.wait_until(lambda: len(self.names_at(server)) == 3, "one connection each")
+        self.change(store + "redis: { timeout: 2s, connections: 3 }\n")
+        self.await_source("store")
+        redis_servers.wait_until(lambda: len(self.names_at(server)) == 9, "three connections each")
+        self.assertEqual(self.check(user="ann")["remaining"], LIMIT - 2)
+        self.change(store + "redis: { timeout: 20ms }\n")
+        self.await_source("store")
+        server.call("CLIENT", "PAUSE", 1_000)
+        began = time.monotonic()
+        while self.check(user="bob")["source"] == "store":
+            self.assertLess(time.monotonic() - began, 1.5)
+
+    def test_a_password_that_is_replaced(self):
+        server = self.enterContext(redis_servers.Server(password="first"))
+        self.start(f"store: redis://:file:secret@{server.address}\nredis: {{ timeout: 2s }}\n",
+                   files={"secret": "first"})
+        self.await_source("store")
+        self.assertEqual(self.check(user="ann")["remaining"], LIMIT - 1)
+        after = len(self.service.log)
+        for password in ("second", "third"):
+            server.call("CONFIG", "SET", "requirepass", password)
+            server.password = password
+            secret = self.service.policy_file.with_name("secret")
+            secret.with_suffix(".new").write_text(password, encoding="utf-8")
+            os.replace(secret.with_suffix(".new"), secret)
+            self.version += 1
+            self.service.wait_for(f"version {self.version} is in force", after=after)
+            self.await_source("store")
+        self.assertEqual(self.check(user="ann")["remaining"], LIMIT - 2)
+        self.assertNotIn("the store failed", "\n".join(self.service.log))
+        # It knows the password, and not only connections that were made with the one before.
+        server.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        redis_servers.wait_until(lambda: len(self.names_at(server)) >= 3, "it is there again")
+        self.await_source("store")
+
+    def test_a_store_that_cannot_be_used_changes_nothing(self):
+        self.start()
+        new = LISTEN + "store: redis://:env:WEIR_NOT_THERE@127.0.0.1:1\n" + RULES
+        self.service.policy_file.write_text(new, encoding="utf-8")
+        self.service.wait_for("the policy that was in force stays")
+        self.service.wait_for('the environment has no variable "WEIR_NOT_THERE"')
+        self.assertEqual(self.check(user="ann")["source"], "memory")
+        self.assertEqual(self.metrics().value("weir_policy_version"), 1)
+
+    def test_nobody_is_left_without_an_answer(self):
+        """Clients of all protocols ask all the time, through twenty changes."""
+        servers = [self.enterContext(redis_servers.Server()) for _ in range(2)]
+        self.start()
+        stores = ["", *(f"store: {server.url}\nredis: {{ timeout: 2s }}\n" for server in servers),
+                  f"store: {servers[1].url}\nredis: {{ timeout: 3s, connections: 2 }}\n"]
+        over = threading.Event()
+        admitted = collections.Counter()
+        asked = collections.Counter()
+        wrong = []
+
+        def ask(protocol, number, check):
+            """Few users, so that most are denied by the end."""
+            try:
+                while not over.is_set():
+                    user = f"{protocol}-{asked[protocol, number] % 3}"
+                    asked[protocol, number] += 1
+                    if check(user):
+                        admitted[user] += 1
+            except Exception as error:  # pylint: disable=broad-except
+                wrong.append((protocol, repr(error)))
+
+        def over_http(client, user):
+            reply = client.post("/v1/check", {"user": user})
+            assert reply.status in (200, 429), reply
+            return reply.json()["allowed"]
+
+        def over_resp(client, user):
+            reply = client.call("WEIR.CHECK", "per-user", "user", user)
+            assert not isinstance(reply, resp_wire.ErrorReply), reply
+            return dict(zip(reply[::2], reply[1::2]))["allowed"] == 1
+
+        with http_wire.Client(self.service.http) as http, resp_wire.Client(self.service.resp) as resp, \
+                grpc_client.Client(self.service.grpc) as grpc:
+            threads = [threading.Thread(target=ask, args=arguments) for arguments in (
+                ("http", 0, lambda user: over_http(http, user)),
+                ("resp", 0, lambda user: over_resp(resp, user)),
+                ("grpc", 0, lambda user: grpc.check(user=user).allowed))]
+            for thread in threads:
+                thread.start()
+            try:
+                for turn in range(20):
+                    self.change(stores[(turn + 1) % len(stores)])
+            finally:
+                over.set()
+                for thread in threads:
+                    thread.join()
+        self.assertEqual(wrong, [])
+        self.assertGreater(min(asked.values()), 20)
+        # Servers remember. In memory every visit begins anew: it is left five times, and was there
+        # at the beginning.
+        most = LIMIT * (len(servers) + 6)
+        for user, count in admitted.items():
+            self.assertLessEqual(count, most, user)
+        self.assertGreater(sum(admitted.values()), LIMIT)
+        text = "\n".join(self.service.log)
+        self.assertNotIn("the store failed", text)
+
+    def test_the_bound_on_memory(self):
+        self.start("memory: { cap: 64MiB }\n")
+        while self.check(org="exhausted")["allowed"]:
+            pass
+        while self.check(user="exhausted")["allowed"]:
+            pass
+        count = 300_000
+        self.fill(count)
+        full = self.metrics().value("weir_table_bytes")
+        self.assertGreater(full, 4 << 20)
+        self.assertGreaterEqual(self.metrics().value("weir_table_entries"), count)
+        self.change("memory: { cap: 4MiB }\n")
+        self.assertLessEqual(self.metrics().value("weir_table_bytes"), 4 << 20)
+        # Who was being denied still is.
+        self.assertFalse(self.check(org="exhausted")["allowed"])
+        self.assertFalse(self.check(user="exhausted")["allowed"])
+        self.fill(1_000)
+        self.assertLessEqual(self.metrics().value("weir_table_bytes"), 4 << 20)
+        self.change("memory: { cap: 64MiB }\n")
+        gone = self.metrics().value("weir_evictions_total", kind="live")
+        self.fill(count)
+        self.assertGreaterEqual(self.metrics().value("weir_table_bytes"), full * 0.7)
+        self.assertEqual(self.metrics().value("weir_evictions_total", kind="live"), gone)
+        self.assertFalse(self.check(user="exhausted")["allowed"])
+
+    def fill(self, count):
+        with resp_wire.Client(self.service.resp) as client:
+            step = 500
+            for first in range(0, count, step):
+                words = b"".join(resp_wire.command("CL.THROTTLE", f"key-{number}", 10, 1, 100_000)
+                                 for number in range(first, first + step))
+                client.socket.sendall(words)
+                for _ in range(step):
+                    client.receive()
+
+
+if __name__ == "__main__":
+    daemon.main()
