@@ -1,53 +1,12 @@
-// threads
 // A table that is made smaller, and larger again, while it is used.
-#include <array>
-#include <atomic>
-#include <memory>
 #include <random>
-#include <thread>
-#include <vector>
 
 #include <gtest/gtest.h>
 
-#include "store/memory/table.h"
+#include "store/memory/table_under_test.h"
 
 namespace weir {
 namespace {
-
-constexpr Ticks kNow(1'000'000'000);
-constexpr std::size_t kCap = std::size_t{64} << 20;
-
-constexpr std::uint64_t Key(std::uint64_t n) { return (n + 1) * 0x9e3779b97f4a7c15; }
-
-// A table without payload, and what its keys should have.
-class Buckets {
- public:
-  void Put(std::uint64_t n, Ticks fresh_at, std::uint64_t flags = 0) {
-    table.Update(Key(n), kNow, [&](std::uint64_t) { return MakeWord(fresh_at) | flags; });
-  }
-  // 0 if the key is not there.
-  std::uint64_t Word(std::uint64_t n) {
-    std::uint64_t found = 0;
-    table.Update(Key(n), kNow, [&](std::uint64_t word) { return found = word; });
-    return found;
-  }
-  std::uint64_t CountKept(std::uint64_t from, std::uint64_t to) {
-    std::uint64_t kept = 0;
-    for (std::uint64_t n = from; n < to; ++n) kept += Word(n) != 0 ? 1U : 0U;
-    return kept;
-  }
-  void ShrinkToHold(std::size_t entries) {
-    table.ShrinkTo({.bytes = Table<0>::BytesFor(entries), .live = table.CountLive(kNow)}, kNow);
-  }
-  std::uint64_t evicted() const {
-    return table.counters().evicted_live.Value() + table.counters().evicted_denied.Value();
-  }
-
-  ByteBudget budget{kCap};
-  Table<0> table{budget, {.first_lines = 64}};
-};
-
-constexpr Ticks Later(std::uint64_t n) { return kNow + Ticks(static_cast<std::int64_t>(n) + 1); }
 
 TEST(ShrinkingTable, KeepsEveryEntryWhereThereIsRoom) {
   constexpr std::uint64_t kKeys = 50'000;
@@ -209,20 +168,6 @@ TEST(ShrinkingTable, LosesNothingHoweverItsSizeChanges) {
   EXPECT_EQ(buckets.evicted(), 0U);
 }
 
-// Payloads that must not be mixed up or forgotten.
-class Wide {
- public:
-  static void Release(void* released, std::uint64_t* payload) {
-    ++*static_cast<std::atomic<std::uint64_t>*>(released);
-    payload[0] = 0;
-  }
-
-  ByteBudget budget{kCap};
-  std::atomic<std::uint64_t> released{0};
-  Table<2> table{budget,
-                 {.first_lines = 64, .release = &Wide::Release, .release_context = &released}};
-};
-
 TEST(ShrinkingTable, MovesPayloadsWithTheirKeysAndReleasesThoseItGivesUp) {
   constexpr std::uint64_t kKeys = 20'000;
   Wide wide;
@@ -263,76 +208,6 @@ TEST(ShrinkingTable, HandsOutBlankPayloadsFromAddressesItHadBefore) {
     }
     wide.table.ShrinkTo({.bytes = 0, .live = 0}, kNow);
     wide.table.UseMore(kNow);
-  }
-}
-
-constexpr std::size_t kCharged = 3'000;
-using Counts = std::array<std::atomic<std::int64_t>, kCharged>;
-
-// Every charge of every thread is there in the end, whatever moved in between.
-template <typename Charge>
-std::unique_ptr<Counts> ChargeWhileTheSizeChanges(auto& table, Charge&& charge) {
-  auto counts = std::make_unique<Counts>();
-  Counts& charged = *counts;
-  std::atomic<bool> done{false};
-  std::vector<std::jthread> threads;
-  for (unsigned i = 0; i < 3; ++i) {
-    threads.emplace_back([&, i] {
-      std::mt19937_64 random(i + 1);
-      while (!done) {
-        const std::size_t n = random() % kCharged;
-        charge(n);
-        ++charged[n];
-      }
-    });
-  }
-  constexpr std::size_t kRoom = 3'600;
-  for (int round = 0; round < 150; ++round) {
-    table.ShrinkTo({.bytes = table.BytesFor(kRoom), .live = table.CountLive(kNow)}, kNow);
-    table.UseMore(kNow);
-    std::this_thread::yield();
-  }
-  done = true;
-  threads.clear();
-  return counts;
-}
-
-TEST(ShrinkingTable, LosesNoChargeOfOtherThreads) {
-  Buckets buckets;
-  buckets.table.Expect(20'000);
-  const auto charge = [&](std::size_t n) {
-    buckets.table.Update(Key(n), kNow, [](std::uint64_t word) {
-      return MakeWord(std::max(FreshAt(word), kNow) + Ticks(1));
-    });
-  };
-  const auto charged = ChargeWhileTheSizeChanges(buckets.table, charge);
-  EXPECT_EQ(buckets.evicted(), 0U);
-  for (std::size_t n = 0; n < kCharged; ++n) {
-    const std::uint64_t word = buckets.Word(n);
-    ASSERT_EQ(word == 0 ? 0 : (FreshAt(word) - kNow).count(), (*charged)[n]) << n;
-  }
-}
-
-TEST(ShrinkingTable, LosesNoChargeOfOtherThreadsThatLock) {
-  Wide wide;
-  wide.table.Expect(20'000);
-  const auto charge = [&](std::size_t n) {
-    const auto locked = wide.table.Lock(Key(n), kNow);
-    ++locked.slot->payload[0];
-    // Held together with another, as a group would.
-    if (n % 7 == 0 && n + 1 < kCharged && Key(n) < Key(n + 1)) {
-      const auto other = wide.table.Lock(Key(n + 1), kNow);
-      wide.table.Unlock(other, MakeWord(kNow + Ticks(5)));
-    }
-    wide.table.Unlock(locked, MakeWord(kNow + Ticks(5)));
-  };
-  const auto charged = ChargeWhileTheSizeChanges(wide.table, charge);
-  EXPECT_EQ(wide.released, 0U);
-  for (std::size_t n = 0; n < kCharged; ++n) {
-    const auto locked = wide.table.LockIfPresent(Key(n));
-    const std::uint64_t count = locked ? locked->slot->payload[0] : 0;
-    ASSERT_EQ(static_cast<std::int64_t>(count), (*charged)[n]) << n;
-    if (locked) wide.table.Unlock(*locked, locked->word);
   }
 }
 
