@@ -18,6 +18,7 @@ enum class Bug {
   kLockedSlotsAreCharged,   // A charge does not look at the lock bit.
   kRaiseIsTwoSteps,         // Compares, then stores: a smaller reach may win over a larger one.
   kLocksDoNotStick,         // A slot is not locked though it was: growth moves it while charged.
+  kMovedSlotsStay,          // What was moved away can still be charged where it was.
 };
 
 template <Bug kBug>
@@ -97,6 +98,9 @@ struct ScheduledAtomics {
 
   static void Store(SlotHead& slot, SlotHead value) {
     Step();
+    if constexpr (kBug == Bug::kMovedSlotsStay) {
+      if (value.fingerprint == 0) value = {slot.fingerprint, slot.word & ~kLockedBit};
+    }
     slot = value;
   }
   static void StoreWord(SlotHead& slot, std::uint64_t word) {

@@ -1,5 +1,7 @@
 #include "store/memory/event_pool.h"
 
+#include <algorithm>
+#include <span>
 #include <utility>
 
 namespace weir {
@@ -22,39 +24,78 @@ std::uint32_t TailOf(const std::uint64_t* payload) noexcept {
   return static_cast<std::uint32_t>(payload[0] >> 32);
 }
 
-// So many chunks are asked of the budget at once.
-constexpr std::uint32_t kChunksPerStep = 512;
+constexpr std::uint32_t kChunksPerStep = EventPool::kStepBytes / sizeof(EventChunk);
+constexpr std::size_t kMostChunks = std::size_t{1} << 31;
+// Nobody holds the mutex for more than so many free chunks, but for those of one log.
+constexpr int kSortedAtOnce = 64;
 
 }  // namespace
 
 EventPool::EventPool(ByteBudget& budget, std::size_t spare_bytes) noexcept
     : budget_(budget),
       spare_bytes_(spare_bytes),
-      pages_(budget.cap() + sizeof(EventChunk)),
-      chunks_(reinterpret_cast<EventChunk*>(pages_.data())) {}
+      first_(MapSegment(0, budget.cap() / sizeof(EventChunk) + 1)),
+      end_(first_.end) {}
+
+EventPool::Segment EventPool::MapSegment(std::uint32_t begin, std::size_t chunks) noexcept {
+  Segment segment{.pages = Pages(chunks * sizeof(EventChunk)), .begin = begin, .end = begin};
+  if (segment.pages.data() == nullptr) return segment;
+  segment.chunks = reinterpret_cast<EventChunk*>(segment.pages.data());
+  segment.end = begin + static_cast<std::uint32_t>(chunks);
+  return segment;
+}
+
+EventChunk& EventPool::AtLater(std::uint32_t chunk) const noexcept {
+  const Segment* segment = later_.data();
+  while (chunk >= segment->end) ++segment;
+  return segment->chunks[chunk - segment->begin];
+}
+
+void EventPool::Extend(std::size_t bytes) noexcept {
+  const std::size_t wanted = std::min(bytes / sizeof(EventChunk), kMostChunks) + 1;
+  const std::uint32_t end = later_made_ == 0 ? first_.end : later_[later_made_ - 1].end;
+  if (end == 0 || wanted <= end || later_made_ == kMostLater) return;
+  // At least as many again, so that a few segments are enough for ever.
+  const std::size_t doubled = std::min(std::size_t{end} * 2, kMostChunks + 1);
+  Segment segment = MapSegment(end, std::max(wanted, doubled) - end);
+  if (segment.chunks == nullptr) segment = MapSegment(end, wanted - end);
+  if (segment.chunks == nullptr) return;
+  later_[later_made_] = std::move(segment);
+  const std::scoped_lock lock(mutex_);
+  end_ = later_[later_made_++].end;
+}
 
 std::uint32_t EventPool::Take() noexcept {
   const std::scoped_lock lock(mutex_);
+  for (int i = 0; i < 16 && first_free_ == 0 && unsorted_free_ != 0; ++i) SortSomeFree();
   if (first_free_ != 0) {
     const std::uint32_t chunk = first_free_;
-    first_free_ = chunks_[chunk].next;
+    first_free_ = At(chunk).next;
     --free_;
     return chunk;
   }
-  if (chunks_ == nullptr) return 0;
+  if (used_ > ceiling_) return 0;
   if (used_ == taken_) {
-    const bool fits = (std::size_t{taken_} + kChunksPerStep) * sizeof(EventChunk) <= pages_.size();
-    if (!fits || !budget_.TryTake(kChunksPerStep * sizeof(EventChunk), spare_bytes_)) return 0;
+    const bool fits = std::size_t{taken_} + kChunksPerStep <= end_;
+    if (!fits || !budget_.TryTake(kStepBytes, spare_bytes_)) return 0;
     taken_ += kChunksPerStep;
   }
   return used_++;
 }
 
-void EventPool::GiveBack(std::uint32_t chunk) noexcept {
-  const std::scoped_lock lock(mutex_);
-  chunks_[chunk].next = first_free_;
+void EventPool::Free(std::uint32_t chunk) noexcept {
+  if (chunk > ceiling_) {
+    ++dropped_;
+    return;
+  }
+  At(chunk).next = first_free_;
   first_free_ = chunk;
   ++free_;
+}
+
+void EventPool::GiveBack(std::uint32_t chunk) noexcept {
+  const std::scoped_lock lock(mutex_);
+  Free(chunk);
 }
 
 void EventPool::GiveBackLog(std::uint64_t* payload) noexcept {
@@ -62,17 +103,110 @@ void EventPool::GiveBackLog(std::uint64_t* payload) noexcept {
   if (head == 0) return;
   const std::uint32_t tail = TailOf(payload);
   const std::scoped_lock lock(mutex_);
-  for (std::uint32_t chunk = head; chunk != tail; chunk = chunks_[chunk].next) ++free_;
-  ++free_;
-  chunks_[tail].next = first_free_;
-  first_free_ = head;
+  for (std::uint32_t chunk = head; chunk != tail;) {
+    const std::uint32_t next = At(chunk).next;
+    Free(chunk);
+    chunk = next;
+  }
+  Free(tail);
   payload[0] = 0;
   payload[1] = 0;
 }
 
 std::size_t EventPool::chunks_in_use() const noexcept {
   const std::scoped_lock lock(mutex_);
-  return used_ - 1 - free_;
+  return used_ - 1 - free_ - dropped_;
+}
+
+void EventPool::StartLowering(std::size_t bytes) noexcept {
+  const std::size_t most = bytes / kStepBytes * kChunksPerStep;
+  const std::scoped_lock lock(mutex_);
+  if (taken_ - 1 <= most) return;
+  ceiling_ = static_cast<std::uint32_t>(most);
+  unsorted_free_ = std::exchange(first_free_, 0);
+}
+
+void EventPool::SortSomeFree() noexcept {
+  for (int i = 0; i < kSortedAtOnce && unsorted_free_ != 0; ++i) {
+    const std::uint32_t chunk = std::exchange(unsorted_free_, At(unsorted_free_).next);
+    --free_;
+    Free(chunk);
+  }
+}
+
+std::uint32_t EventPool::beyond_in_use() const noexcept {
+  const std::uint32_t handed_out = used_ - 1;
+  return handed_out > ceiling_ ? handed_out - ceiling_ - dropped_ : 0;
+}
+
+std::size_t EventPool::excess() const noexcept {
+  const std::scoped_lock lock(mutex_);
+  const std::uint32_t in_use = used_ - 1 - free_ - dropped_;
+  return in_use > ceiling_ ? in_use - ceiling_ : 0;
+}
+
+bool EventPool::MoveDown(std::uint64_t* payload) noexcept {
+  std::uint32_t head = HeadOf(payload);
+  std::uint32_t tail = TailOf(payload);
+  bool all = true;
+  for (std::uint32_t chunk = head; chunk != 0 && all;) {
+    const bool last = chunk == tail;
+    const std::uint32_t next = last ? 0 : At(chunk).next;
+    const std::uint32_t to = chunk > ceiling_ ? Take() : chunk;
+    all = to != 0;
+    if (all && to != chunk) {
+      At(to) = At(chunk);
+      (chunk == head ? head : At(At(to).previous).next) = to;
+      (last ? tail : At(next).previous) = to;
+      GiveBack(chunk);
+    }
+    chunk = next;
+  }
+  payload[0] = std::uint64_t{tail} << 32 | head;
+  return all;
+}
+
+bool EventPool::FinishLowering() noexcept {
+  const auto sort_some = [&] {
+    const std::scoped_lock lock(mutex_);
+    SortSomeFree();
+    return unsorted_free_ != 0;
+  };
+  while (sort_some()) {
+  }
+  std::uint32_t end = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (ceiling_ == kNoCeiling) return true;
+    if (beyond_in_use() > 0) return false;
+    end = used_;
+  }
+  // Nobody has one of these, nor can have before this is done.
+  const std::uint32_t begin = ceiling_ + 1;
+  if (end > begin) Discard(begin, end);
+  std::size_t bytes = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    used_ = std::min(used_, begin);
+    bytes = std::size_t{taken_ - begin} * sizeof(EventChunk);
+    taken_ = begin;
+    dropped_ = 0;
+    ceiling_ = kNoCeiling;
+  }
+  budget_.GiveBack(bytes);
+  return true;
+}
+
+void EventPool::Discard(std::uint32_t begin, std::uint32_t end) noexcept {
+  const auto discard_in = [&](Segment& segment) {
+    const std::uint32_t from = std::max(begin, segment.begin);
+    if (from >= segment.end || end <= segment.begin) return;
+    // Up to the end of the last page that was touched.
+    const std::size_t to = (std::size_t{end} - segment.begin + 64) * sizeof(EventChunk);
+    segment.pages.DiscardBetween(std::size_t{from - segment.begin} * sizeof(EventChunk), to);
+  };
+  discard_in(first_);
+  for (Segment& segment : std::span(later_).first(later_made_)) discard_in(segment);
 }
 
 ChunkedLog::ChunkedLog(EventPool& pool, std::uint64_t* payload) noexcept

@@ -36,19 +36,68 @@ class EventPool {
   // Gives back every chunk of the log in `payload`.
   void GiveBackLog(std::uint64_t* payload) noexcept;
 
-  EventChunk& At(std::uint32_t chunk) const noexcept { return chunks_[chunk]; }
+  EventChunk& At(std::uint32_t chunk) const noexcept {
+    if (chunk < first_.end) [[likely]]
+      return first_.chunks[chunk];
+    return AtLater(chunk);
+  }
   std::size_t chunks_in_use() const noexcept;
 
+  // Sets aside addresses for so many bytes of chunks, if there are fewer: the budget's cap was
+  // raised. This and the following are for one thread at a time, while others use the pool.
+  void Extend(std::size_t bytes) noexcept;
+
+  // To get along with fewer bytes: first, chunks beyond those are no longer handed out.
+  void StartLowering(std::size_t bytes) noexcept;
+  // How many more are in use than there will be. As many have to be given back by others.
+  std::size_t excess() const noexcept;
+  // Then, while the log's slot is locked, it is moved out of those beyond: the events are as they
+  // were. False if there is no chunk to move to; what was moved stays so.
+  bool MoveDown(std::uint64_t* payload) noexcept;
+  // Gives back pages and bytes. False if some beyond are still in use: all is to be gone over
+  // again.
+  bool FinishLowering() noexcept;
+
+  // Bytes are taken and given back in steps of this.
+  static constexpr std::size_t kStepBytes = 512 * sizeof(EventChunk);
+
  private:
+  // Consecutive numbers at consecutive addresses.
+  struct Segment {
+    Pages pages{};
+    EventChunk* chunks = nullptr;  // That of number `begin`.
+    std::uint32_t begin = 0;
+    std::uint32_t end = 0;
+  };
+  static constexpr std::size_t kMostLater = 24;  // Each doubles what there is.
+  static constexpr std::uint32_t kNoCeiling = ~std::uint32_t{0};
+
+  EventChunk& AtLater(std::uint32_t chunk) const noexcept;
+  static Segment MapSegment(std::uint32_t begin, std::size_t chunks) noexcept;
+  void Discard(std::uint32_t begin, std::uint32_t end) noexcept;
+  // These are for the holder of the mutex.
+  void Free(std::uint32_t chunk) noexcept;
+  void SortSomeFree() noexcept;
+  std::uint32_t beyond_in_use() const noexcept;
+
   ByteBudget& budget_;
   const std::size_t spare_bytes_;
-  Pages pages_;
-  EventChunk* chunks_;
+  Segment first_;
+  // Those who have a chunk of it have seen the segment, for it was there when the chunk was taken.
+  std::array<Segment, kMostLater> later_;
+  std::size_t later_made_ = 0;
+
   mutable std::mutex mutex_;
+  std::uint32_t end_;             // Of the numbers that have addresses.
   std::uint32_t first_free_ = 0;  // Linked through `next`.
   std::uint32_t used_ = 1;        // Chunks ever handed out; number 0 is none.
   std::uint32_t taken_ = 1;       // Chunks the budget was asked for.
   std::uint32_t free_ = 0;
+  // While there shall be fewer: the largest number that is handed out, the free ones from before,
+  // among which may be some beyond, and how many of those beyond were set aside.
+  std::uint32_t ceiling_ = kNoCeiling;
+  std::uint32_t unsorted_free_ = 0;
+  std::uint32_t dropped_ = 0;
 };
 
 // One key's log, while its slot is locked: read from the payload at first, written back by Save.

@@ -269,7 +269,7 @@ void MemoryStore::CarryIn(AnyTable& table, const Limit& from, const Limit& to, s
   table.Unlock(new_state, new_word);
 }
 
-void MemoryStore::ReclaimEvents(Ticks now) noexcept {
+bool MemoryStore::ReclaimEvents(Ticks now) noexcept {
   // A sample is enough; a small table is looked at as a whole.
   constexpr std::size_t kLinesPerLook = 4;
   constexpr std::size_t kMostLines = 1024;
@@ -301,12 +301,13 @@ void MemoryStore::ReclaimEvents(Ticks now) noexcept {
        lines += kLinesPerLook) {
     logs_.VisitSome(kLinesPerLook, visit);
   }
-  if (!victim) return;
+  if (!victim) return freed;
   if (!freed) {
     events_.GiveBackLog(victim->slot->payload);
     (IsDenied(victim->word) ? evicted_denied_logs_ : evicted_logs_).Add();
   }
   logs_.Unlock(*victim, freed ? victim->word : 0);
+  return true;
 }
 
 // Apart, so that the short way needs to keep nothing for it.

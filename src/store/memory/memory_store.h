@@ -67,6 +67,14 @@ struct MemoryStoreStats {
   std::uint64_t shadow_denied = 0;  // Charges that only a shadow would have denied.
 };
 
+// What came of a change of the cap.
+struct CapChange {
+  std::size_t bytes = 0;  // In use afterwards.
+  // False only where tables have been moved thousands of times already, or the system refused
+  // addresses: the store goes on with what it has and takes no more.
+  bool within_cap = true;
+};
+
 // Thread-safe.
 class MemoryStore final : public Store {
  public:
@@ -89,6 +97,13 @@ class MemoryStore final : public Store {
   }
 
   MemoryStoreStats Stats() const noexcept;
+
+  // Changes the cap, held between kMinCapBytes and kMaxCapBytes, while others use the store; for
+  // one caller at a time. Up: at once. Down: returns when the store is within the cap. Memory that
+  // nobody needs goes first; then entries give way as they do at the cap, those being denied last.
+  // The caller does the work. Others wait for a bounded number of lines, or until one log was
+  // moved.
+  CapChange SetCap(std::size_t cap_bytes, Now now) noexcept;
 
   // Writes the state of every key that is not fresh, and what is reserved or leased. While nobody
   // else uses the store.
@@ -127,6 +142,16 @@ class MemoryStore final : public Store {
       default:
         return visit(long_strict_);
     }
+  }
+  static constexpr std::size_t kTables = 5;
+  // Runs `visit(table, its budget)` on every table, always in the same order.
+  template <typename Visit>
+  void InEach(Visit&& visit) noexcept {
+    visit(buckets_, buckets_budget_);
+    visit(windows_, windows_budget_);
+    visit(logs_, logs_budget_);
+    visit(short_strict_, short_strict_budget_);
+    visit(long_strict_, long_strict_budget_);
   }
   template <typename AnyTable>
   static constexpr bool kIsBucketTable = std::is_same_v<std::remove_cvref_t<AnyTable>, Table<0>>;
@@ -224,20 +249,26 @@ class MemoryStore final : public Store {
   class Saver;
   class Loader;
 
-  // Frees chunks for event logs by giving up other logs, the least harmful first.
-  void ReclaimEvents(Ticks now) noexcept;
+  // Frees chunks for event logs by giving up other logs, the least harmful first. False if it found
+  // none.
+  bool ReclaimEvents(Ticks now) noexcept;
+
+  // Every part is assured this share of the cap, however greedy the others are.
+  static constexpr std::size_t ShareOf(std::size_t cap) noexcept { return cap / 32; }
+  void AssureShares(std::size_t cap) noexcept;
+  void MakeSmaller(Ticks now) noexcept;
+  void GiveUpPastLogs(Ticks now) noexcept;
+  void LowerEvents(std::size_t bytes, Ticks now) noexcept;
 
   KeyHasher hasher_;
   Timeline timeline_;
   ByteBudget budget_;
-  // Every part is assured this share of the cap, however greedy the others are.
-  std::size_t share_ = budget_.cap() / 32;
-  ByteBudget events_budget_{budget_, share_};
-  ByteBudget buckets_budget_{budget_, share_};
-  ByteBudget windows_budget_{budget_, share_};
-  ByteBudget logs_budget_{budget_, share_};
-  ByteBudget short_strict_budget_{budget_, share_};
-  ByteBudget long_strict_budget_{budget_, share_};
+  ByteBudget events_budget_{budget_, ShareOf(budget_.cap())};
+  ByteBudget buckets_budget_{budget_, ShareOf(budget_.cap())};
+  ByteBudget windows_budget_{budget_, ShareOf(budget_.cap())};
+  ByteBudget logs_budget_{budget_, ShareOf(budget_.cap())};
+  ByteBudget short_strict_budget_{budget_, ShareOf(budget_.cap())};
+  ByteBudget long_strict_budget_{budget_, ShareOf(budget_.cap())};
   EventPool events_;
   Table<0> buckets_;
   Table<2> windows_;

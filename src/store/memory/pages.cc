@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -19,13 +20,25 @@ constexpr std::size_t RoundUp(std::size_t value, std::size_t unit) {
 }  // namespace
 
 ByteBudget::ByteBudget(ByteBudget& whole, std::size_t assured) noexcept
-    : whole_(&whole), assured_(whole.TryTake(assured) ? assured : 0), cap_(whole.cap()) {}
+    : whole_(&whole), assured_(whole.TryTake(assured) ? assured : 0) {}
+
+bool ByteBudget::Assure(std::size_t bytes) noexcept {
+  const std::scoped_lock lock(mutex_);
+  const std::size_t used = used_.load(std::memory_order_relaxed);
+  const std::size_t before = std::max(used, assured_.load(std::memory_order_relaxed));
+  const std::size_t after = std::max(used, bytes);
+  if (after > before && !whole_->TryTake(after - before)) return false;
+  if (after < before) whole_->GiveBack(before - after);
+  assured_.store(bytes, std::memory_order_relaxed);
+  return true;
+}
 
 bool ByteBudget::TryTake(std::size_t bytes, std::size_t spare) noexcept {
+  const std::size_t most = cap();
   if (whole_ != nullptr) {
     const std::scoped_lock lock(mutex_);
     const std::size_t used = used_.load(std::memory_order_relaxed);
-    if (bytes > cap_ || used > cap_ - bytes) return false;
+    if (bytes > most || used > most - bytes) return false;
     const std::size_t beyond = Beyond(used + bytes) - Beyond(used);
     if (beyond > 0 && !whole_->TryTake(beyond, spare)) return false;
     used_.store(used + bytes, std::memory_order_relaxed);
@@ -33,7 +46,7 @@ bool ByteBudget::TryTake(std::size_t bytes, std::size_t spare) noexcept {
   }
   std::size_t used = used_.load(std::memory_order_relaxed);
   do {
-    if (bytes > cap_ || spare > cap_ - bytes || used > cap_ - bytes - spare) return false;
+    if (bytes > most || spare > most - bytes || used > most - bytes - spare) return false;
   } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
   return true;
 }
@@ -51,8 +64,9 @@ void ByteBudget::GiveBack(std::size_t bytes) noexcept {
 
 std::size_t ByteBudget::left() const noexcept {
   const std::size_t taken = used();
-  if (whole_ == nullptr) return taken < cap_ ? cap_ - taken : 0;
-  return (taken < assured_ ? assured_ - taken : 0) + whole_->left();
+  const std::size_t most = whole_ == nullptr ? cap() : assured_.load(std::memory_order_relaxed);
+  const std::size_t own = taken < most ? most - taken : 0;
+  return whole_ == nullptr ? own : own + whole_->left();
 }
 
 Pages::Pages(std::size_t bytes, PageSize size) noexcept {
@@ -99,8 +113,21 @@ Pages::~Pages() {
 void Pages::DiscardBelow(std::size_t end) noexcept {
   const std::size_t to = end < size_ ? end / page_bytes_ * page_bytes_ : size_;
   if (to <= discarded_) return;
-  madvise(data_ + discarded_, to - discarded_, MADV_DONTNEED);
+  Discard(discarded_, to);
   discarded_ = to;
+}
+
+void Pages::DiscardBetween(std::size_t begin, std::size_t end) noexcept {
+  if (data_ == nullptr) return;
+  const std::size_t from = RoundUp(begin, page_bytes_);
+  const std::size_t to = end < size_ ? end / page_bytes_ * page_bytes_ : size_;
+  if (from < to) Discard(from, to);
+}
+
+// The system refuses where a process has locked its memory. It must read as zero all the same.
+void Pages::Discard(std::size_t begin, std::size_t end) noexcept {
+  if (madvise(data_ + begin, end - begin, MADV_DONTNEED) == 0) return;
+  std::fill(data_ + begin, data_ + end, std::byte{0});
 }
 
 }  // namespace weir

@@ -1,7 +1,10 @@
 // threads
 #include "store/memory/pages.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <thread>
 #include <utility>
@@ -100,6 +103,94 @@ TEST(ByteBudget, OfAPartRefusesWhatTheWholeDoesNotHave) {
   EXPECT_EQ(ByteBudget(whole, 1).left(), 0U);
 }
 
+TEST(ByteBudget, HandsOutMoreOnceItsCapIsRaised) {
+  ByteBudget whole(100);
+  ByteBudget part(whole, 10);
+  ASSERT_TRUE(part.TryTake(100));
+  whole.SetCap(150);
+  EXPECT_EQ(part.cap(), 150U);
+  EXPECT_EQ(part.left(), 50U);
+  EXPECT_TRUE(part.TryTake(50));
+  EXPECT_FALSE(part.TryTake(1));
+}
+
+TEST(ByteBudget, HandsOutNothingWhileMoreIsUsedThanItsCap) {
+  ByteBudget whole(100);
+  ByteBudget part(whole, 0);
+  ASSERT_TRUE(part.TryTake(90));
+  whole.SetCap(50);
+  EXPECT_EQ(whole.left(), 0U);
+  EXPECT_EQ(part.left(), 0U);
+  EXPECT_FALSE(part.TryTake(1));
+  part.GiveBack(39);
+  EXPECT_FALSE(part.TryTake(1));
+  part.GiveBack(2);
+  EXPECT_TRUE(part.TryTake(1));
+  EXPECT_FALSE(part.TryTake(1));
+}
+
+TEST(ByteBudget, OfAPartMayBeAssuredOfMoreOrLess) {
+  ByteBudget whole(100);
+  ByteBudget one(whole, 20);
+  ByteBudget other(whole, 20);
+  ASSERT_TRUE(one.TryTake(30));
+  EXPECT_EQ(whole.used(), 50U);
+  EXPECT_TRUE(one.Assure(10));  // It has more anyway.
+  EXPECT_EQ(whole.used(), 50U);
+  EXPECT_TRUE(one.Assure(40));
+  EXPECT_EQ(whole.used(), 60U);
+  EXPECT_FALSE(other.TryTake(61));
+  EXPECT_TRUE(one.Assure(25));
+  EXPECT_TRUE(other.Assure(5));
+  EXPECT_EQ(whole.used(), 35U);
+  one.GiveBack(30);
+  EXPECT_EQ(whole.used(), 30U);
+  EXPECT_EQ(one.left(), 25U + 70U);
+}
+
+TEST(ByteBudget, OfAPartIsNotAssuredOfWhatOthersHaveTaken) {
+  ByteBudget whole(100);
+  ByteBudget one(whole, 20);
+  ByteBudget other(whole, 20);
+  ASSERT_TRUE(other.TryTake(70));
+  EXPECT_FALSE(one.Assure(31));
+  EXPECT_TRUE(one.TryTake(20));
+  EXPECT_TRUE(one.Assure(30));
+  whole.SetCap(50);
+  EXPECT_FALSE(one.Assure(31));
+  EXPECT_TRUE(one.Assure(0));
+  EXPECT_EQ(whole.used(), 90U);
+}
+
+TEST(ByteBudget, StaysWithinItsCapWhateverIsChangedMeanwhile) {
+  ByteBudget whole(1'000);
+  ByteBudget one(whole, 100);
+  ByteBudget other(whole, 100);
+  std::atomic<bool> done{false};
+  std::vector<std::jthread> threads;
+  for (ByteBudget* part : {&one, &other, &one, &other}) {
+    threads.emplace_back([&, part] {
+      while (!done) {
+        if (!part->TryTake(70)) continue;
+        EXPECT_LE(part->used(), 1'000U);
+        part->GiveBack(70);
+      }
+    });
+  }
+  for (int i = 0; i < 2'000; ++i) {
+    const std::size_t cap = i % 2 == 0 ? 500 : 1'000;
+    if (cap == 1'000) whole.SetCap(cap);
+    one.Assure(cap / 10);
+    other.Assure(cap / 10);
+    whole.SetCap(cap);
+  }
+  done = true;
+  threads.clear();
+  EXPECT_EQ(one.used(), 0U);
+  EXPECT_EQ(other.used(), 0U);
+  EXPECT_EQ(whole.used(), 200U);
+}
+
 TEST(ByteBudget, IsNeverOverdrawnByManyThreads) {
   constexpr std::size_t kCap = 1'000;
   ByteBudget budget(kCap);
@@ -165,6 +256,43 @@ TEST(Pages, KeepNotEvenAPartOfTheLastPage) {
   EXPECT_EQ(pages.data()[kPage], std::byte{7});
   pages.DiscardBelow(pages.size());
   EXPECT_TRUE(AllZero(pages, 0, pages.size()));
+}
+
+TEST(Pages, MayBeUsedAgainOnceAllIsDiscarded) {
+  Pages pages(3 * kPage + 5);
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_TRUE(AllZero(pages, 0, pages.size()));
+    std::fill_n(pages.data(), pages.size(), std::byte{7});
+    pages.DiscardBelow(kPage);
+    EXPECT_EQ(pages.data()[0], std::byte{0});
+    EXPECT_EQ(pages.data()[kPage], std::byte{7});
+    pages.DiscardBelow(pages.size());
+    pages.StartAgain();
+  }
+}
+
+TEST(Pages, AreDiscardedWholeOnlyAndWhereTheyWereMeant) {
+  Pages pages(6 * kPage + 5);
+  std::fill_n(pages.data(), pages.size(), std::byte{7});
+  pages.DiscardBetween(kPage + 1, 4 * kPage - 1);
+  EXPECT_EQ(pages.data()[2 * kPage - 1], std::byte{7});
+  EXPECT_TRUE(AllZero(pages, 2 * kPage, 3 * kPage));
+  EXPECT_EQ(pages.data()[3 * kPage], std::byte{7});
+  pages.DiscardBetween(kPage + 1, 2 * kPage - 1);
+  EXPECT_EQ(pages.data()[kPage], std::byte{7});
+  pages.DiscardBetween(5 * kPage, pages.size());
+  EXPECT_EQ(pages.data()[5 * kPage - 1], std::byte{7});
+  EXPECT_TRUE(AllZero(pages, 5 * kPage, pages.size()));
+  Pages().DiscardBetween(0, kPage);
+}
+
+TEST(Pages, ReadAsZeroOnceDiscardedThoughTheyAreLocked) {
+  Pages pages(4 * kPage);
+  if (mlock(pages.data(), pages.size()) != 0) GTEST_SKIP() << "this user may not lock memory";
+  std::fill_n(pages.data(), pages.size(), std::byte{7});
+  pages.DiscardBelow(2 * kPage);
+  EXPECT_TRUE(AllZero(pages, 0, 2 * kPage));
+  EXPECT_EQ(pages.data()[2 * kPage], std::byte{7});
 }
 
 TEST(Pages, MayBeLargeWhereThereAreMany) {

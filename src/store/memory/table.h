@@ -14,14 +14,19 @@
 //   the frontier have moved. Moving a line takes the stripes of every key that may live in it.
 // - At the byte budget no array grows any more: a newcomer takes the place of an entry of its
 //   first two lines, of one that is not being denied if there is one, the soonest fresh first.
+// - A table is made smaller as it is made larger, but by the one who asks for it: nobody else moves
+//   lines or waits for room. Where there is none, entries give way as at the budget.
 //
 // Old arrays give their memory back but keep their addresses until the table ends: a thread that
-// was overtaken reads zeros there, and looks again.
+// was overtaken reads zeros there, and looks again. Later arrays may be laid into the same
+// addresses: what such a thread finds there under its key is the key's entry.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <utility>
@@ -125,6 +130,9 @@ class Table {
   // call stopped: for whoever looks for entries to give up. `visit(Locked)` must unlock.
   template <typename Visitor>
   void VisitSome(std::size_t lines, Visitor&& visit) noexcept;
+  // The same for all lines, one after the other. Entries that others hold or move are left out.
+  template <typename Visitor>
+  void VisitEach(Visitor&& visit) noexcept;
 
   // Hands over every entry: visit(const TableSlot&). While nobody else uses the table. In an order
   // in which they can go into another: in that of the lines they would crowd its first ones, and
@@ -134,6 +142,29 @@ class Table {
 
   // Makes room for so many entries at once, as far as the budget goes. Before the table is used.
   void Expect(std::uint64_t entries) noexcept;
+
+  // To be called when the budget has more than before: a table that was held back grows again.
+  void UseMore(Ticks now) noexcept;
+
+  // How many entries are not past. Looks at all of them, while others change them.
+  std::size_t CountLive(Ticks now) const noexcept;
+  // What it takes to hold so many entries, and what a table should be left at the least.
+  static std::size_t BytesFor(std::size_t entries) noexcept {
+    return Array{.lines = entries / kSlotsPerLine * 25 / 18 + 2}.bytes();
+  }
+  std::size_t least_bytes() const noexcept {
+    constexpr std::size_t kFew = 256;
+    return Array{.lines = std::clamp<std::size_t>(options_.first_lines, 1, kFew)}.bytes();
+  }
+
+  struct SmallerTable {
+    std::size_t bytes;
+    std::size_t live;  // How many entries are to be kept if there is room.
+  };
+  // Moves into an array of no more than these bytes, and returns when it is done; does nothing if
+  // there is nothing to gain, or after thousands of moves. For one thread at a time that holds no
+  // slot, while others use the table: they wait for no more than Shape::kLinesMovedAtOnce lines.
+  void ShrinkTo(SmallerTable smaller, Ticks now) noexcept;
 
   // Past ones included.
   std::size_t entries() const noexcept { return used_slots_.load(std::memory_order_relaxed); }
@@ -165,8 +196,17 @@ class Table {
   // as the table.
   struct View {
     Array current;
-    Array old;                          // No lines unless growing.
+    Array old;                          // No lines unless growing or shrinking.
     Atomic<std::uint64_t> frontier{0};  // Lines of `old` that have moved.
+
+    bool moving() const noexcept { return old.lines != 0; }
+    bool shrinking() const noexcept { return old.lines > current.lines; }
+  };
+
+  // Addresses for an array of up to so many lines; those of `reach` come after them.
+  struct Place {
+    Pages pages;
+    std::uint64_t lines = 0;
   };
 
   // The lock of one stripe, or the driver's seat: a flag, spun on.
@@ -200,7 +240,7 @@ class Table {
   TableSlot* FindBeyondHome(const Array& array, std::uint64_t home, std::uint64_t frontier,
                             std::uint64_t fingerprint) const noexcept;
   TableSlot* Find(const View& view, std::uint64_t fingerprint) const noexcept;
-  TableSlot* FindWhileGrowing(const View& view, std::uint64_t fingerprint) const noexcept;
+  TableSlot* FindWhileMoving(const View& view, std::uint64_t fingerprint) const noexcept;
 
   // Under the key's stripe lock: take over a slot for `head`; not before there is room for it,
   // unless the table cannot grow or the caller is not `patient`. Null: let go of the stripe and try
@@ -208,6 +248,20 @@ class Table {
   TableSlot* TakeOver(View& view, SlotHead head, Ticks now, bool patient) noexcept;
   TableSlot* TakeFree(const Array& array, std::size_t reach, SlotHead head, Ticks now) noexcept;
   TableSlot* Evict(const Array& array, SlotHead head) noexcept;
+  // For an entry that moves: a place, or none if it is itself the first to go.
+  TableSlot* Settle(const Array& array, std::size_t reach, SlotHead head, Ticks now) noexcept;
+  struct Owned {
+    TableSlot* slot;  // Null if there is none.
+    SlotHead owner;
+  };
+  // Of the entries in the first two lines the first to give way. Leaves out those that are locked.
+  Owned FirstToGo(const Array& array, std::uint64_t home) const noexcept;
+  static std::pair<bool, Ticks> Rank(SlotHead head) noexcept {
+    return {IsDenied(head.word), FreshAt(head.word)};
+  }
+  void CountEvicted(SlotHead head) noexcept {
+    (IsDenied(head.word) ? counters_.evicted_denied : counters_.evicted_live).Add();
+  }
   // Swaps `head` into the slot, and rids the payload of its previous owner.
   bool Replace(TableSlot& slot, SlotHead expected, SlotHead head) noexcept;
   void RaiseReach(const Array& array, std::uint64_t home, const TableSlot* slot) noexcept;
@@ -224,17 +278,29 @@ class Table {
     return fingerprint >> (64 - kStripeBits);
   }
 
-  // Growth. All but the first four are for the holder of `driver_`.
+  // Growth. All but the first six are for the holder of `driver_`.
   enum class Progress : std::uint8_t { kMade, kByOthers, kNone };
   void GrowIfFull(Ticks now) noexcept;
   Progress GrowOn(Ticks now) noexcept;
   Progress StartGrowth() noexcept;
   Progress MoveSome(Ticks now) noexcept;
+  void MoveAll(Ticks now) noexcept;
+  Progress StartShrinking(std::uint64_t lines, std::size_t live) noexcept;
   bool MoveLine(View& view, std::uint64_t line, Ticks now) noexcept;
   bool LockLine(TableSlot* line) noexcept;
   std::uint64_t LinesAfterGrowth(const Array& array) const noexcept;
   bool MostlyPast(const Array& array, Ticks now) const noexcept;
-  Array MapArray(std::uint64_t lines) noexcept;
+  // How far from home entries may live while the table is made smaller.
+  std::size_t ReachWhileShrinking() const noexcept {
+    return shrinks_into_full_.load(std::memory_order_relaxed) ? Shape::kReachAtCap : kMaxReach;
+  }
+  // Null slots if the system refuses, or if fewer than `spare` places would be left.
+  Array MapArray(std::uint64_t lines, std::size_t spare = 0) noexcept;
+  template <typename Visitor>
+  static void VisitLine(TableSlot* line, Visitor&& visit) noexcept;
+  // Whether there will be views for one more move. Publishing them cannot fail then.
+  bool PrepareViews() noexcept;
+  std::size_t views_left() const noexcept { return kViewBlocks * kViewsPerBlock - views_made_; }
   View& PublishView(Array current, Array old) noexcept;
   // How many used slots call for growth: 72 %. Runs of full lines as long as kMaxReach do not come
   // about below that.
@@ -247,7 +313,11 @@ class Table {
   static constexpr std::size_t kMaxReach = Shape::kMaxReach;
   static constexpr int kStripeBits = Shape::kStripeBits;
   static constexpr std::size_t kStripes = std::size_t{1} << kStripeBits;
-  static constexpr std::size_t kMaxArrays = 96;
+  static constexpr std::size_t kMaxPlaces = 128;
+  static constexpr std::size_t kViewsPerBlock = 64;
+  static constexpr std::size_t kViewBlocks = 128;
+  // So many places and moves are kept for growth: enough for the largest table there can be.
+  static constexpr std::size_t kMovesForGrowth = 60;
   static constexpr unsigned kPatience = 64;
   static constexpr std::uint64_t kVisitStride = 64;
 
@@ -259,11 +329,14 @@ class Table {
   std::array<Atomic<bool>, kStripes> stripes_{};
 
   Atomic<bool> driver_{false};  // Held by the one thread that starts or drives growth.
-  std::size_t arrays_ = 0;
+  std::size_t places_made_ = 0;
+  std::size_t current_place_ = 0;
+  std::size_t old_place_ = 0;
   std::size_t views_made_ = 0;
+  Atomic<bool> shrinks_into_full_{false};  // There is no room for all in the smaller array.
   Atomic<std::uint64_t> next_visited_line_{0};
-  std::array<Pages, kMaxArrays> pages_;
-  std::array<View, 2 * kMaxArrays> views_;
+  std::array<Place, kMaxPlaces> places_;
+  std::array<std::unique_ptr<View[]>, kViewBlocks> views_;
   TableCounters counters_;
 };
 
@@ -271,3 +344,4 @@ class Table {
 
 #include "store/memory/table_growth.h"
 #include "store/memory/table_lookup.h"
+#include "store/memory/table_shrinking.h"

@@ -6,10 +6,11 @@ namespace weir {
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
 Table<kPayloadWords, Atomics, Shape>::Table(ByteBudget& budget, TableOptions options) noexcept
     : budget_(budget), options_(options), view_(nullptr), grow_at_(0) {
+  const bool prepared = PrepareViews();
   Array first = MapArray(std::max<std::size_t>(1, options.first_lines));
   // The system may refuse what was wished for: a small table grows as well as it can.
   if (first.slots == nullptr) first = MapArray(1);
-  if (first.slots == nullptr) std::terminate();  // As when any other allocation fails.
+  if (!prepared || first.slots == nullptr) std::terminate();  // As when any other allocation fails.
   // If the budget has no room for it, it comes on top: without a line nothing could be decided.
   std::ignore = budget_.TryTake(first.bytes());
   PublishView(first, {});
@@ -19,20 +20,52 @@ Table<kPayloadWords, Atomics, Shape>::Table(ByteBudget& budget, TableOptions opt
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
 Table<kPayloadWords, Atomics, Shape>::~Table() = default;
 
+// Takes addresses that were left before if they are not far too many: then the table can change its
+// size as often as anybody wishes. Large pages at the ends of an array would count in a place that
+// is much larger.
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
-auto Table<kPayloadWords, Atomics, Shape>::MapArray(std::uint64_t lines) noexcept -> Array {
-  Array array{.slots = nullptr, .reach = nullptr, .lines = lines};
-  Pages pages(array.bytes(), PageSize::kLargeIfMany);
-  if (pages.data() == nullptr) return {};
-  array.slots = reinterpret_cast<TableSlot*>(pages.data());
-  array.reach = reinterpret_cast<std::uint8_t*>(pages.data() + array.slot_bytes());
-  pages_[arrays_++] = std::move(pages);
-  return array;
+auto Table<kPayloadWords, Atomics, Shape>::MapArray(std::uint64_t lines, std::size_t spare) noexcept
+    -> Array {
+  const auto fits = [&](std::size_t i) {
+    return i != current_place_ && places_[i].lines >= lines && places_[i].lines / 2 <= lines;
+  };
+  std::size_t chosen = kMaxPlaces;
+  for (std::size_t i = 0; i < places_made_; ++i) {
+    const bool better = chosen == kMaxPlaces || places_[i].lines < places_[chosen].lines;
+    if (fits(i) && better) chosen = i;
+  }
+  if (chosen == kMaxPlaces) {
+    if (places_made_ + spare >= kMaxPlaces) return {};
+    Pages pages(Array{.lines = lines}.bytes(), PageSize::kLargeIfMany);
+    if (pages.data() == nullptr) return {};
+    chosen = places_made_++;
+    places_[chosen] = {.pages = std::move(pages), .lines = lines};
+  }
+  Place& place = places_[chosen];
+  place.pages.StartAgain();
+  old_place_ = std::exchange(current_place_, chosen);
+  std::byte* const data = place.pages.data();
+  const std::size_t reach_from = Array{.lines = place.lines}.slot_bytes();
+  return {.slots = reinterpret_cast<TableSlot*>(data),
+          .reach = reinterpret_cast<std::uint8_t*>(data + reach_from),
+          .lines = lines};
+}
+
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+bool Table<kPayloadWords, Atomics, Shape>::PrepareViews() noexcept {
+  if (views_left() < 2) return false;
+  for (const std::size_t next : {views_made_, views_made_ + 1}) {
+    std::unique_ptr<View[]>& block = views_[next / kViewsPerBlock];
+    if (block == nullptr) block.reset(new (std::nothrow) View[kViewsPerBlock]);
+    if (block == nullptr) return false;
+  }
+  return true;
 }
 
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
 auto Table<kPayloadWords, Atomics, Shape>::PublishView(Array current, Array old) noexcept -> View& {
-  View& view = views_[views_made_++];
+  View& view = views_[views_made_ / kViewsPerBlock][views_made_ % kViewsPerBlock];
+  ++views_made_;
   view.current = current;
   view.old = old;
   view_.store(&view, std::memory_order_release);
@@ -60,10 +93,10 @@ auto Table<kPayloadWords, Atomics, Shape>::StartGrowth() noexcept -> Progress {
   FlagLock driver(driver_);
   if (!driver.TryTake()) return Progress::kByOthers;
   const View& view = *view_.load(std::memory_order_acquire);
-  if (view.old.lines != 0) return Progress::kMade;
+  if (view.moving()) return Progress::kMade;
   const Array old = view.current;
   const std::uint64_t lines = LinesAfterGrowth(old);
-  if (lines == 0 || arrays_ == kMaxArrays) return Progress::kNone;
+  if (lines == 0 || !PrepareViews()) return Progress::kNone;
   const std::size_t extra = (lines - old.lines) * (kLineBytes + 1);
   if (!budget_.TryTake(extra, options_.spare_bytes)) return Progress::kNone;
   const Array current = MapArray(lines);
@@ -87,7 +120,8 @@ void Table<kPayloadWords, Atomics, Shape>::Expect(std::uint64_t entries) noexcep
   const std::size_t left = budget_.left();
   const std::size_t usable = left > options_.spare_bytes ? left - options_.spare_bytes : 0;
   const std::uint64_t extra = std::min(wished - first.lines, usable / (kLineBytes + 1));
-  if (extra == 0 || !budget_.TryTake(extra * (kLineBytes + 1), options_.spare_bytes)) return;
+  if (extra == 0 || !PrepareViews()) return;
+  if (!budget_.TryTake(extra * (kLineBytes + 1), options_.spare_bytes)) return;
   const Array larger = MapArray(first.lines + extra);
   if (larger.slots == nullptr) {
     budget_.GiveBack(extra * (kLineBytes + 1));
@@ -95,15 +129,15 @@ void Table<kPayloadWords, Atomics, Shape>::Expect(std::uint64_t entries) noexcep
   }
   PublishView(larger, {});
   grow_at_.store(FullAt(larger), std::memory_order_relaxed);
-  Pages& unused = pages_[arrays_ - 2];
+  Pages& unused = places_[old_place_].pages;
   unused.DiscardBelow(unused.size());
 }
 
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
 void Table<kPayloadWords, Atomics, Shape>::GrowIfFull(Ticks now) noexcept {
   const View& view = *view_.load(std::memory_order_acquire);
-  if (view.old.lines != 0) {
-    MoveSome(now);
+  if (view.moving()) {
+    if (!view.shrinking()) MoveSome(now);
     return;
   }
   const std::size_t used = used_slots_.load(std::memory_order_relaxed);
@@ -116,7 +150,8 @@ void Table<kPayloadWords, Atomics, Shape>::GrowIfFull(Ticks now) noexcept {
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
 auto Table<kPayloadWords, Atomics, Shape>::GrowOn(Ticks now) noexcept -> Progress {
   const View& view = *view_.load(std::memory_order_acquire);
-  return view.old.lines != 0 ? MoveSome(now) : StartGrowth();
+  if (view.shrinking()) return Progress::kByOthers;
+  return view.moving() ? MoveSome(now) : StartGrowth();
 }
 
 // Samples lines: with a quarter of the entries past, newcomers find room without growth.
@@ -159,7 +194,7 @@ auto Table<kPayloadWords, Atomics, Shape>::MoveSome(Ticks now) noexcept -> Progr
   FlagLock driver(driver_);
   if (!driver.TryTake()) return Progress::kByOthers;
   View& view = *view_.load(std::memory_order_acquire);
-  if (view.old.lines == 0) return Progress::kMade;
+  if (!view.moving()) return Progress::kMade;
   const std::uint64_t all = view.old.physical_lines();
   const std::uint64_t begin = view.frontier.load(std::memory_order_relaxed);
   const std::uint64_t end = std::min<std::uint64_t>(all, begin + Shape::kLinesMovedAtOnce);
@@ -177,12 +212,17 @@ auto Table<kPayloadWords, Atomics, Shape>::MoveSome(Ticks now) noexcept -> Progr
   for (std::size_t i = first; i <= last; ++i) stripes_[i].store(false, std::memory_order_release);
 
   constexpr std::size_t kDiscardStep = std::size_t{256} << 10;
-  Pages& pages = pages_[arrays_ - 2];
+  Pages& pages = places_[old_place_].pages;
   const std::size_t moved_bytes = line == all ? pages.size() : line * kLineBytes;
   if (line == all || moved_bytes >= pages.discarded() + kDiscardStep) {
     pages.DiscardBelow(moved_bytes);
   }
-  if (line == all) PublishView(view.current, {});
+  if (line == all) {
+    PublishView(view.current, {});
+    if (view.shrinking()) {
+      budget_.GiveBack((view.old.lines - view.current.lines) * (kLineBytes + 1));
+    }
+  }
   return line > begin ? Progress::kMade : Progress::kNone;
 }
 
@@ -211,6 +251,7 @@ bool Table<kPayloadWords, Atomics, Shape>::MoveLine(View& view, std::uint64_t li
                                                     Ticks now) noexcept {
   TableSlot* from = view.old.Line(line);
   if (!LockLine(from)) return false;
+  const std::size_t reach = view.shrinking() ? ReachWhileShrinking() : kMaxReach;
   for (std::size_t i = 0; i < kSlotsPerLine; ++i) {
     const SlotHead head = Atomics::Load(from[i]);
     if (head.fingerprint == 0) continue;
@@ -218,11 +259,8 @@ bool Table<kPayloadWords, Atomics, Shape>::MoveLine(View& view, std::uint64_t li
     used_slots_.fetch_sub(1, std::memory_order_relaxed);
     TableSlot* to = nullptr;
     if (!IsPast(settled, now)) {
-      const SlotHead arriving = kPayloadWords == 0 ? settled : head;
-      while (to == nullptr) {
-        to = TakeFree(view.current, kMaxReach, arriving, now);
-        if (to == nullptr) to = Evict(view.current, arriving);
-      }
+      to = Settle(view.current, reach, kPayloadWords == 0 ? settled : head, now);
+      if (to == nullptr) CountEvicted(settled);
     }
     if constexpr (kPayloadWords > 0) {
       if (to != nullptr) {

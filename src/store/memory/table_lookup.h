@@ -35,14 +35,15 @@ auto Table<kPayloadWords, Atomics, Shape>::FindBeyondHome(const Array& array, st
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
 [[gnu::always_inline]] inline auto Table<kPayloadWords, Atomics, Shape>::Find(
     const View& view, std::uint64_t fingerprint) const noexcept -> TableSlot* {
-  if (view.old.lines != 0) [[unlikely]]
-    return FindWhileGrowing(view, fingerprint);
+  if (view.moving()) [[unlikely]]
+    return FindWhileMoving(view, fingerprint);
   return FindIn(view.current, 0, fingerprint);
 }
 
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
-auto Table<kPayloadWords, Atomics, Shape>::FindWhileGrowing(
-    const View& view, std::uint64_t fingerprint) const noexcept -> TableSlot* {
+auto Table<kPayloadWords, Atomics, Shape>::FindWhileMoving(const View& view,
+                                                           std::uint64_t fingerprint) const noexcept
+    -> TableSlot* {
   const std::uint64_t frontier = view.frontier.load(std::memory_order_acquire);
   TableSlot* slot = FindIn(view.old, frontier, fingerprint);
   if (slot != nullptr) return slot;
@@ -60,7 +61,7 @@ void Table<kPayloadWords, Atomics, Shape>::Prefetch(std::uint64_t fingerprint) c
     }
   };
   touch(view.current);
-  if (view.old.lines != 0) [[unlikely]]
+  if (view.moving()) [[unlikely]]
     touch(view.old);
 }
 
@@ -219,18 +220,19 @@ auto Table<kPayloadWords, Atomics, Shape>::FindOrInsert(std::uint64_t fingerprin
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
 auto Table<kPayloadWords, Atomics, Shape>::TakeOver(View& view, SlotHead head, Ticks now,
                                                     bool patient) noexcept -> TableSlot* {
-  const bool growing = view.old.lines != 0;
-  if (growing) {
+  const bool shrinking = view.shrinking();
+  const bool at_cap = shrinking || (!view.moving() && LinesAfterGrowth(view.current) == 0);
+  std::size_t reach = at_cap ? Shape::kReachAtCap : kMaxReach;
+  if (shrinking) reach = ReachWhileShrinking();
+  if (view.moving()) {
     // What is still in the old array needs room in the new one, too.
     const std::size_t used = used_slots_.load(std::memory_order_relaxed);
-    if (patient && used >= FullAt(view.current)) return nullptr;
+    if (patient && !shrinking && used >= FullAt(view.current)) return nullptr;
     const std::uint64_t frontier = view.frontier.load(std::memory_order_acquire);
     if (view.old.HomeOf(head.fingerprint) >= frontier) {
-      if (TableSlot* slot = TakeFree(view.old, kMaxReach, head, now); slot != nullptr) return slot;
+      if (TableSlot* slot = TakeFree(view.old, reach, head, now); slot != nullptr) return slot;
     }
   }
-  const bool at_cap = !growing && LinesAfterGrowth(view.current) == 0;
-  const std::size_t reach = at_cap ? Shape::kReachAtCap : kMaxReach;
   if (TableSlot* slot = TakeFree(view.current, reach, head, now); slot != nullptr) return slot;
   if (!at_cap && patient) return nullptr;
   if (TableSlot* slot = Evict(view.current, head); slot != nullptr) return slot;
@@ -288,24 +290,27 @@ void Table<kPayloadWords, Atomics, Shape>::RaiseReach(const Array& array, std::u
 }
 
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+auto Table<kPayloadWords, Atomics, Shape>::FirstToGo(const Array& array,
+                                                     std::uint64_t home) const noexcept -> Owned {
+  Owned first{.slot = nullptr, .owner = {}};
+  for (TableSlot& slot : std::span(array.Line(home), 2 * kSlotsPerLine)) {
+    const SlotHead found = Atomics::Load(slot);
+    if (IsLocked(found.word)) continue;
+    if (first.slot == nullptr || Rank(found) < Rank(first.owner)) {
+      first = {.slot = &slot, .owner = found};
+    }
+  }
+  return first;
+}
+
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
 auto Table<kPayloadWords, Atomics, Shape>::Evict(const Array& array, SlotHead head) noexcept
     -> TableSlot* {
   const std::uint64_t home = array.HomeOf(head.fingerprint);
-  TableSlot* const first = array.Line(home);
-  TableSlot* victim = nullptr;
-  SlotHead owner;
-  for (TableSlot* slot = first; slot != first + 2 * kSlotsPerLine; ++slot) {
-    const SlotHead found = Atomics::Load(*slot);
-    if (IsLocked(found.word)) continue;
-    const auto rank = [](SlotHead it) { return std::pair(IsDenied(it.word), FreshAt(it.word)); };
-    if (victim == nullptr || rank(found) < rank(owner)) {
-      victim = slot;
-      owner = found;
-    }
-  }
+  const auto [victim, owner] = FirstToGo(array, home);
   if (victim == nullptr || !Replace(*victim, owner, head)) return nullptr;
   RaiseReach(array, home, victim);
-  (IsDenied(owner.word) ? counters_.evicted_denied : counters_.evicted_live).Add();
+  CountEvicted(owner);
   return victim;
 }
 
@@ -331,21 +336,36 @@ void Table<kPayloadWords, Atomics, Shape>::VisitAll(Visitor&& visit) const noexc
 
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
 template <typename Visitor>
+void Table<kPayloadWords, Atomics, Shape>::VisitLine(TableSlot* line, Visitor&& visit) noexcept {
+  for (TableSlot& slot : std::span(line, kSlotsPerLine)) {
+    const SlotHead head = Atomics::Load(slot);
+    if (head.fingerprint == 0 || IsLocked(head.word)) continue;
+    const SlotHead locked{head.fingerprint, head.word | kLockedBit};
+    if (!Atomics::CompareExchange(slot, head, locked)) continue;
+    visit(Locked{.slot = &slot, .word = head.word, .absent = false});
+  }
+}
+
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+template <typename Visitor>
 void Table<kPayloadWords, Atomics, Shape>::VisitSome(std::size_t lines, Visitor&& visit) noexcept {
   const View& view = *view_.load(std::memory_order_acquire);
-  const std::uint64_t old_lines = view.old.lines == 0 ? 0 : view.old.physical_lines();
+  const std::uint64_t old_lines = view.moving() ? view.old.physical_lines() : 0;
   const std::uint64_t all = view.current.physical_lines() + old_lines;
   const std::uint64_t start = next_visited_line_.fetch_add(lines, std::memory_order_relaxed);
   for (std::uint64_t next = start; next < start + lines; ++next) {
     const std::uint64_t line = next % all;
-    TableSlot* slots = line < old_lines ? view.old.Line(line) : view.current.Line(line - old_lines);
-    for (std::size_t i = 0; i < kSlotsPerLine; ++i) {
-      const SlotHead head = Atomics::Load(slots[i]);
-      if (head.fingerprint == 0 || IsLocked(head.word)) continue;
-      const SlotHead locked{head.fingerprint, head.word | kLockedBit};
-      if (!Atomics::CompareExchange(slots[i], head, locked)) continue;
-      visit(Locked{.slot = &slots[i], .word = head.word, .absent = false});
-    }
+    VisitLine(line < old_lines ? view.old.Line(line) : view.current.Line(line - old_lines), visit);
+  }
+}
+
+template <std::size_t kPayloadWords, typename Atomics, typename Shape>
+template <typename Visitor>
+void Table<kPayloadWords, Atomics, Shape>::VisitEach(Visitor&& visit) noexcept {
+  const View& view = *view_.load(std::memory_order_acquire);
+  for (const Array& array : {view.old, view.current}) {
+    const std::uint64_t lines = array.lines == 0 ? 0 : array.physical_lines();
+    for (std::uint64_t line = 0; line < lines; ++line) VisitLine(array.Line(line), visit);
   }
 }
 
