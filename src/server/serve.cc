@@ -111,11 +111,10 @@ int RunServe(const ServeOptions& options, const Console& console) {
   }
   for (const Problem& problem : report.problems) log.Warn(problem.ToString());
   const PolicySpec& spec = report.policy->spec();
+  KeptState kept(*report.policy, log);
   Result<Engine> engine =
-      ResumeEngine(*report.policy,
-                   {.on_notice = [&log](std::string_view notice) { log.Warn(notice); },
-                    .max_waiters = static_cast<std::size_t>(spec.limits.waiters)},
-                   log);
+      kept.Resume({.on_notice = [&log](std::string_view notice) { log.Warn(notice); },
+                   .max_waiters = static_cast<std::size_t>(spec.limits.waiters)});
   if (!engine) {
     console.err << options.policy_file << ": " << engine.error().message << '\n';
     return kExitProblems;
@@ -174,7 +173,7 @@ int RunServe(const ServeOptions& options, const Console& console) {
   supervisor->Stopping();
   (*service)->Drain(kDrainTime);
   log.Info("all connections have ended");
-  return KeepState(*engine, *report.policy, log) ? kExitOk : kExitProblems;
+  return kept.Keep(*engine) ? kExitOk : kExitProblems;
 }
 
 }  // namespace weir
