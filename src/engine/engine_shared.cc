@@ -138,7 +138,11 @@ void Engine::State::TakeStoreSettings(const PolicySpec& spec, Home& home) {
     notices.Tell("hash_secret: under another secret all keys that are hashed start anew");
   }
   if (spec.memory.cap != before.memory.cap) {
-    home.SetCap(static_cast<std::size_t>(spec.memory.cap), clock.Read());
+    const CapChange cap = home.SetCap(static_cast<std::size_t>(spec.memory.cap), clock.Read());
+    if (!cap.within_cap) {
+      notices.Tell("memory: cap: " + std::to_string(cap.bytes) +
+                   " bytes are in use and stay so; only a new start makes them fewer");
+    }
   }
   if (home.is_shared()) home.place->SetFleetSize(spec.fleet_size);
 }

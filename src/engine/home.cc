@@ -19,12 +19,8 @@ Home::Home(std::unique_ptr<SharedPlace> its_place, Clock& clock, EngineParts::Th
       [this](Loop& loop) { return place->OpenOn(loop, SharedPlace::Heartbeat::kYes); });
 }
 
-void Home::SetCap(std::size_t bytes, Now now) noexcept {
-  if (memory) {
-    memory->SetCap(bytes, now);
-  } else {
-    place->SetCap(bytes, now);
-  }
+CapChange Home::SetCap(std::size_t bytes, Now now) noexcept {
+  return memory ? memory->SetCap(bytes, now) : place->SetCap(bytes, now);
 }
 
 Homes::~Homes() {

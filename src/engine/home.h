@@ -31,7 +31,7 @@ struct Home {
   // last.
   void EndThread() noexcept { blocking.reset(); }
   // As MemoryStore::SetCap; of a shared place, for what decides when that fails.
-  void SetCap(std::size_t bytes, Now now) noexcept;
+  CapChange SetCap(std::size_t bytes, Now now) noexcept;
   // For those who wait for it.
   Store& store() noexcept {
     if (memory) return *memory;

@@ -77,7 +77,9 @@ class RedisPlace final : public SharedPlace {
   }
   Duration timeout() const noexcept override { return settings_.timeout; }
   void SetFleetSize(int size) noexcept override { guard_->SetFleetSize(size); }
-  void SetCap(std::size_t bytes, Now now) noexcept override { guard_->SetCap(bytes, now); }
+  CapChange SetCap(std::size_t bytes, Now now) noexcept override {
+    return guard_->SetCap(bytes, now);
+  }
   // Said in other words it would be another policy.
   bool IsFor(const Policy& policy) const override;
   Result<std::unique_ptr<SharedPlace>> Successor(const Policy& policy) override;

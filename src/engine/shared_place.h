@@ -32,7 +32,7 @@ class SharedPlace {
   // What a policy says about the fleet: how many processes share the state; 0: count them.
   virtual void SetFleetSize(int size) noexcept = 0;
   // The most bytes for what decides in the store's place. As MemoryStore::SetCap.
-  virtual void SetCap(std::size_t bytes, Now now) noexcept = 0;
+  virtual CapChange SetCap(std::size_t bytes, Now now) noexcept = 0;
 
   // Whether that policy would have the same made: store, settings, passwords and certificates.
   virtual bool IsFor(const Policy& policy) const = 0;

@@ -181,7 +181,9 @@ class PlaceUnderTest final : public SharedPlace {
   }
   Duration timeout() const noexcept override { return world_.timeout; }
   void SetFleetSize(int size) noexcept override { world_.fleet_size = size; }
-  void SetCap(std::size_t bytes, Now now) noexcept override { world_.state.SetCap(bytes, now); }
+  CapChange SetCap(std::size_t bytes, Now now) noexcept override {
+    return world_.state.SetCap(bytes, now);
+  }
   bool IsFor(const Policy& /*policy*/) const override { return !world_.is_left; }
   Result<std::unique_ptr<SharedPlace>> Successor(const Policy& /*policy*/) override {
     if (world_.successor == nullptr) {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "limit/limit_words.h"
+#include "policy/address.h"
 #include "policy/policy_compiler.h"
 
 namespace weir {
@@ -336,6 +337,31 @@ void AdviseOnIdentity(const PolicySpec& spec, ProblemList& problems) {
   }
 }
 
+// A name may stand for anything, but for the one that every machine gives itself.
+bool IsLoopback(std::string_view host) {
+  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+  const std::optional<IpAddress> address = IpAddress::Parse(host);
+  if (!address) return host == "localhost";
+  return address->is_v4() ? address->bytes()[0] == 127 : address == IpAddress::Parse("::1");
+}
+
+// Who connects is taken for the last of the proxies that are counted. Only requests of forward-auth
+// are looked at that way, and those come over HTTP.
+void AdviseOnHops(const PolicySpec& spec, ProblemList& problems) {
+  const auto http = spec.listen.find("http");
+  if (spec.client_ip.hops == 0 || http == spec.listen.end()) return;
+  const ListenerSpec& listener = http->second;
+  const std::string_view address = listener.address;
+  const bool is_local =
+      address.starts_with("unix:") || IsLoopback(address.substr(0, address.rfind(':')));
+  if (is_local || !listener.token.empty() || !listener.tls_client_ca.empty()) return;
+  const Where top;
+  problems.Add(ProblemCode::kTrustsEveryone, Where(Where(top, "client_ip"), "hops"),
+               "everybody who reaches " + listener.address +
+                   " counts as your last proxy, and may say who the client is; write a token or "
+                   "client_ca for listen: http, or name your proxies in trusted_proxies");
+}
+
 }  // namespace
 
 void Advise(const CompiledPolicy& policy, ProblemList& problems) {
@@ -358,6 +384,7 @@ void Advise(const CompiledPolicy& policy, ProblemList& problems) {
   AdviseOnCovered(policy, problems);
   AdviseOnTiers(policy.spec, problems);
   AdviseOnIdentity(policy.spec, problems);
+  AdviseOnHops(policy.spec, problems);
 }
 
 }  // namespace weir

@@ -32,6 +32,7 @@ void PrintTo(const Advised& advised, std::ostream* out) {
 // Rules on a line each, after what says who is asking.
 #define IDENTITY "identity: { user: { header: x-user }, api_key: { header: x-key, hash: true } }\n"
 #define RULES "rules:\n"
+#define HOPS "client_ip: { hops: 1 }\n" RULES "- { name: x, key: ip, limit: 5/s }"
 
 const Advised kAdvised[] = {
     // A fixed window where passwords are guessed.
@@ -139,6 +140,27 @@ const Advised kAdvised[] = {
     {"W109", 1, "name your proxies",
      "trusted_proxies: 0.0.0.0/0\n" RULES "- { name: x, key: ip, limit: 5/s }",
      "trusted_proxies: 10.0.0.0/8\n" RULES "- { name: x, key: ip, limit: 5/s }"},
+    // Counted proxies: whoever connects is one.
+    {"W109", 2, "counts as your last proxy", "listen: { http: 0.0.0.0:80 }\n" HOPS,
+     "listen: { http: 127.0.0.1:80 }\n" HOPS},
+    {"W109", 2, "counts as your last proxy", "listen: { http: '[::]:80' }\n" HOPS,
+     "listen: { http: '[::1]:80' }\n" HOPS},
+    {"W109", 2, "counts as your last proxy", "listen: { http: 10.0.0.1:80 }\n" HOPS,
+     "listen: { http: unix:/run/weir.sock }\n" HOPS},
+    {"W109", 2, "counts as your last proxy", "listen: { http: weir.internal:80 }\n" HOPS,
+     "listen: { http: localhost:80 }\n" HOPS},
+    {"W109", 2, "counts as your last proxy",
+     "listen: { http: 0.0.0.0:80, resp: 127.0.0.1:81 }\n" HOPS,
+     "listen: { resp: 0.0.0.0:80, grpc: 0.0.0.0:81 }\n" HOPS},
+    {"W109", 2, "counts as your last proxy", "listen: { http: { address: 0.0.0.0:80 } }\n" HOPS,
+     "listen: { http: { address: 0.0.0.0:80, token: env:T } }\n" HOPS},
+    {"W109", 2, "counts as your last proxy",
+     "listen: { http: { address: 0.0.0.0:80, tls: { certificate: c, key: k } } }\n" HOPS,
+     "listen: { http: { address: 0.0.0.0:80, tls: { certificate: c, key: k, client_ca: a } } "
+     "}\n" HOPS},
+    {"W109", 2, "counts as your last proxy", "listen: { http: '[::ffff:128.0.0.1]:80' }\n" HOPS,
+     "listen: { http: '[::ffff:127.0.0.9]:80' }\n" HOPS},
+    {"W109", 2, "counts as your last proxy", "listen: { http: 0.0.0.0:80 }\n" HOPS, "\n" HOPS},
     {"W111", 1, "name its own user",
      "identity: { user: { header: x, from: anyone } }\n" RULES "- { name: x, key: ip, limit: 5/s }",
      "identity: { api_key: { header: x, from: anyone } }\n" RULES

@@ -121,7 +121,9 @@ constexpr auto kCodes = std::to_array<CodeMeaning>({
     {ProblemCode::kNoRules, "There are no rules, or all are off: nothing is limited.",
      "Write some, or remove `mode: off`."},
     {ProblemCode::kTrustsEveryone, "Everybody may say who the client is.",
-     "Name your proxies in trusted_proxies."},
+     "Name your proxies in trusted_proxies; where they are counted instead, let nobody else "
+     "connect: "
+     "a token, client_ca, loopback or a unix socket."},
     {ProblemCode::kUnusedTier, "No rule uses this limit of the tiers.", "Remove it, or use it."},
     {ProblemCode::kForgeableIdentity, "Clients can name themselves as they please.",
      "Leave out `from: anyone`, unless the value is a secret that is checked elsewhere."},

@@ -1,5 +1,7 @@
 #include "server/kept_state.h"
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "server/snapshot_file.h"
@@ -33,45 +35,67 @@ void TellLoaded(const std::string& path, const ReadSnapshot& snapshot, const Log
   }
 }
 
-void SetAside(const std::string& path, const Error& error, const Log& log) {
-  log.Fail("memory: snapshot: " + error.message + "; begins with nothing");
-  const Result<std::string> aside = SetSnapshotAside(path);
-  if (aside) {
-    log.Warn("memory: snapshot: " + path + " is kept as " + *aside);
-  } else {
-    log.Warn("memory: snapshot: " + aside.error().message);
-  }
-}
-
 }  // namespace
 
-Result<Engine> ResumeEngine(const Policy& policy, const EngineOptions& options, const Log& log) {
-  const std::string path = SnapshotPath(policy);
-  if (path.empty()) return Engine::Make(policy, options);
-  if (const Result<void> room = CheckRoomForSnapshot(path); !room) {
-    log.Fail("memory: snapshot: " + room.error().message + "; the state will be lost at the end");
-  }
-  Result<std::optional<ReadSnapshot>> snapshot = LoadSnapshot(path, policy, options);
+KeptState::KeptState(const Policy& policy, const Log& log)
+    : policy_(policy), log_(log), path_(SnapshotPath(policy)) {}
+
+Result<Engine> KeptState::Resume(const EngineOptions& options) {
+  if (path_.empty()) return Engine::Make(policy_, options);
+  CheckRoom();
+  Result<std::optional<ReadSnapshot>> snapshot = LoadSnapshot(path_, policy_, options);
   if (snapshot && *snapshot) {
-    TellLoaded(path, **snapshot, log);
+    TellLoaded(path_, **snapshot, log_);
     return std::move((*snapshot)->loaded.engine);
   }
-  if (!snapshot) SetAside(path, snapshot.error(), log);
-  return Engine::Make(policy, options);
+  if (!snapshot) {
+    is_unread_ = snapshot.error().code == ErrorCode::kInternal;
+    log_.Fail("memory: snapshot: " + snapshot.error().message + "; begins with nothing" +
+              (is_unread_ ? ", and the file stays where it is" : ""));
+    if (!is_unread_) SetAside();
+  }
+  return Engine::Make(policy_, options);
 }
 
-bool KeepState(Engine& engine, const Policy& policy, const Log& log) {
-  const std::string path = SnapshotPath(policy);
-  if (path.empty()) return true;
-  const Result<SnapshotReport> report = SaveSnapshot(engine, path);
+void KeptState::CheckRoom() {
+  if (const Result<void> room = CheckRoomForSnapshot(path_); !room) {
+    log_.Fail("memory: snapshot: " + room.error().message + "; the state will be lost at the end");
+  }
+}
+
+void KeptState::Apply(const Policy& policy) {
+  std::string path = SnapshotPath(policy);
+  if (path == path_) return;
+  path_ = std::move(path);
+  if (path_.empty()) return log_.Info("will leave no snapshot");
+  is_unread_ = true;  // If there is one.
+  log_.Info("will leave a snapshot", {{"file", path_}});
+  CheckRoom();
+}
+
+bool KeptState::Keep(Engine& engine) {
+  if (path_.empty()) return true;
+  // Unless somebody has taken it away meanwhile.
+  std::error_code ignored;
+  if (is_unread_ && exists(std::filesystem::symlink_status(path_, ignored))) SetAside();
+  const Result<SnapshotReport> report = SaveSnapshot(engine, path_);
   if (!report) {
-    log.Fail("memory: snapshot: " + report.error().message + "; the state is lost");
+    log_.Fail("memory: snapshot: " + report.error().message + "; the state is lost");
     return false;
   }
-  log.Info("left a snapshot", {{"file", path},
-                               {"keys", std::to_string(report->keys)},
-                               {"reservations", std::to_string(report->reservations)}});
+  log_.Info("left a snapshot", {{"file", path_},
+                                {"keys", std::to_string(report->keys)},
+                                {"reservations", std::to_string(report->reservations)}});
   return true;
+}
+
+void KeptState::SetAside() {
+  const Result<std::string> aside = SetSnapshotAside(path_);
+  if (aside) {
+    log_.Warn("memory: snapshot: " + path_ + " is kept as " + *aside);
+  } else {
+    log_.Warn("memory: snapshot: " + aside.error().message);
+  }
 }
 
 }  // namespace weir

@@ -169,6 +169,8 @@ void AddEngine(const MetricsSnapshot& snapshot, Page& page) {
   page.Add(Number(snapshot.reloads_refused), {{"result", "refused"}});
   page.AddOne("weir_ready", "1 while the service takes in requests, 0 while it starts or drains.",
               MetricType::Gauge, snapshot.ready ? 1 : 0);
+  page.AddOne("weir_start_time_seconds", "When the service started, in seconds since 1970.",
+              MetricType::Gauge, Seconds(snapshot.started.time_since_epoch()));
   page.AddOne("weir_info", "What is running.", MetricType::Gauge, 1,
               {{"version", std::string(snapshot.version)}});
 }

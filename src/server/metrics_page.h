@@ -24,6 +24,7 @@ struct MetricsSnapshot {
   std::uint64_t reloads_refused = 0;
   std::size_t buffered_bytes = 0;
   bool ready = false;
+  WallTime started{};
 
   // One for each listener; those of all threads.
   struct Listener {

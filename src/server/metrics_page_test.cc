@@ -54,6 +54,12 @@ TEST(MetricsPage, TellsHowASharedStoreFares) {
   }
 }
 
+TEST(MetricsPage, TellsWhenTheServiceStarted) {
+  MetricsSnapshot snapshot;
+  snapshot.started = WallTime(1'700'000'000'250ms);
+  EXPECT_THAT(MetricsPage(snapshot), HasSubstr("\nweir_start_time_seconds 1700000000.25\n"));
+}
+
 TEST(MetricsPage, TellsOfTheCertificatesOfThoseWhoSpeakTls) {
   MetricsSnapshot snapshot;
   snapshot.listeners.push_back({.protocol = "http"});

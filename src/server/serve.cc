@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <memory>
 #include <sstream>
-#include <utility>
 
 #include <weir/engine.h>
 #include <weir/policy_watcher.h>
@@ -18,7 +17,6 @@
 #include "server/passed_sockets.h"
 #include "server/service.h"
 #include "server/signals.h"
-#include "server/snapshot_file.h"
 #include "server/supervisor.h"
 #include "server/watchdog.h"
 
@@ -45,17 +43,6 @@ void TellStores(const PolicySpec& spec, const Log& log) {
   for (const std::string& text : spec.store) {
     const Result<StoreAddress> address = StoreAddress::Parse(text);
     log.Info("store", {{"address", address ? address->ToString() : SchemeOf(text)}});
-  }
-}
-
-// That the state will be kept elsewhere when the service ends, if it will.
-void TellSnapshot(const std::string& before, const std::string& path, const Log& log) {
-  if (path == before) return;
-  if (path.empty()) return log.Info("no snapshot is kept any more");
-  if (const Result<void> room = CheckRoomForSnapshot(path); !room) {
-    log.Fail("memory: snapshot: " + room.error().message + "; the state will be lost at the end");
-  } else {
-    log.Info("will leave a snapshot", {{"file", path}});
   }
 }
 
@@ -124,11 +111,10 @@ int RunServe(const ServeOptions& options, const Console& console) {
   }
   for (const Problem& problem : report.problems) log.Warn(problem.ToString());
   const PolicySpec& spec = report.policy->spec();
+  KeptState kept(*report.policy, log);
   Result<Engine> engine =
-      ResumeEngine(*report.policy,
-                   {.on_notice = [&log](std::string_view notice) { log.Warn(notice); },
-                    .max_waiters = static_cast<std::size_t>(spec.limits.waiters)},
-                   log);
+      kept.Resume({.on_notice = [&log](std::string_view notice) { log.Warn(notice); },
+                   .max_waiters = static_cast<std::size_t>(spec.limits.waiters)});
   if (!engine) {
     console.err << options.policy_file << ": " << engine.error().message << '\n';
     return kExitProblems;
@@ -153,12 +139,12 @@ int RunServe(const ServeOptions& options, const Console& console) {
         log.Warn(*too_few);
       }
       if (event.change.store_changed) TellStores(changed, log);
-      TellSnapshot(std::exchange(snapshot, SnapshotPath(policy)), SnapshotPath(policy), log);
+      kept.Apply(policy);
     }
     if (event.outcome != ReloadEvent::Outcome::kUnchanged) (*service)->CountReload(applied);
   };
-  const auto watcher = PolicyWatcher::Start(*engine, options.policy_file,
-                                            {.on_event = on_event, .force = options.force_reload});
+  auto watcher = PolicyWatcher::Start(*engine, options.policy_file,
+                                      {.on_event = on_event, .force = options.force_reload});
   if (!watcher) {
     console.err << options.policy_file << ": " << watcher.error().message << '\n';
     return kExitProblems;
@@ -186,9 +172,10 @@ int RunServe(const ServeOptions& options, const Console& console) {
                   *supervisor, log);
   log.Info("told to stop");
   supervisor->Stopping();
+  watcher->reset();  // From here on the policy is what it is.
   (*service)->Drain(kDrainTime);
   log.Info("all connections have ended");
-  return KeepState(*engine, engine->policy(), log) ? kExitOk : kExitProblems;
+  return kept.Keep(*engine) ? kExitOk : kExitProblems;
 }
 
 }  // namespace weir

@@ -225,6 +225,7 @@ std::string Service::MetricsText() const {
       .reloads_refused = reloads_refused_.load(std::memory_order_relaxed),
       .buffered_bytes = gate_.buffered(),
       .ready = readiness_.load(std::memory_order_relaxed) == Readiness::kReady};
+  snapshot.started = started_;
   for (std::size_t i = 0; i < addresses_.size(); ++i) {
     MetricsSnapshot::Listener listener{.protocol = addresses_[i].protocol};
     for (const auto& worker : workers_) listener.threads.push_back(&worker->metrics(i));

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <weir/clock.h>
 #include <weir/engine.h>
 
 #include "frontend/gate.h"
@@ -87,6 +88,7 @@ class Service final : public ServiceState {
   mutable std::mutex listeners_mutex_;                // Held by whoever reads their files.
   std::vector<std::string> warnings_;
   std::vector<std::unique_ptr<Worker>> workers_;
+  const WallTime started_ = SystemClock::Shared().Read().wall;
   std::atomic<Readiness> readiness_{Readiness::kStarting};
   std::atomic<std::uint64_t> reloads_applied_{0};
   std::atomic<std::uint64_t> reloads_refused_{0};

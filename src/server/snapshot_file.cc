@@ -17,11 +17,16 @@
 namespace weir {
 namespace {
 
-std::unexpected<Error> Failure(const std::string& path, const std::string& what) {
-  return std::unexpected(Error{ErrorCode::kInternal, path + ": " + what});
+constexpr int kMostAside = 5;
+
+// It is not what it should be.
+std::unexpected<Error> Wrong(const std::string& path, const std::string& what) {
+  return std::unexpected(Error{ErrorCode::kInvalidArgument, path + ": " + what});
 }
+// The machine would not.
 std::unexpected<Error> SystemFailure(const std::string& path, const char* what, int error = errno) {
-  return Failure(path, std::string(what) + ": " + std::generic_category().message(error));
+  return std::unexpected(Error{ErrorCode::kInternal,
+                               path + ": " + what + ": " + std::generic_category().message(error)});
 }
 
 // Closed when this ends.
@@ -73,11 +78,11 @@ std::string WhyNotBelieved(const std::string& path, const struct stat& status) {
 Result<OpenFile> OpenToRead(const std::string& path, struct stat& status) {
   OpenFile file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
   if (!file.is_open()) {
-    if (errno == ELOOP) return Failure(path, "is a symbolic link; name the file itself");
+    if (errno == ELOOP) return Wrong(path, "is a symbolic link; name the file itself");
     return SystemFailure(path, "cannot be opened");
   }
   if (fstat(file.get(), &status) != 0) return SystemFailure(path, "cannot be read");
-  if (const std::string why = WhyNotBelieved(path, status); !why.empty()) return Failure(path, why);
+  if (const std::string why = WhyNotBelieved(path, status); !why.empty()) return Wrong(path, why);
   return file;
 }
 
@@ -135,7 +140,10 @@ Result<std::optional<ReadSnapshot>> LoadSnapshot(const std::string& path, const 
   if (!file) return std::unexpected(file.error());
   Result<LoadedEngine> loaded = Engine::Load(
       policy, [&](std::span<std::byte> bytes) { return ReadSome(*file, path, bytes); }, options);
-  if (!loaded) return Failure(path, loaded.error().message);
+  if (!loaded && loaded.error().code == ErrorCode::kInternal) {
+    return std::unexpected(std::move(loaded.error()));  // Of reading; it names the file.
+  }
+  if (!loaded) return Wrong(path, loaded.error().message);
   return ReadSnapshot{.loaded = *std::move(loaded),
                       .seen_by_others = (status.st_mode & (S_IRGRP | S_IROTH)) != 0};
 }
@@ -157,11 +165,18 @@ Result<SnapshotReport> SaveSnapshot(Engine& engine, const std::string& path) {
 Result<std::string> SetSnapshotAside(const std::string& path) {
   struct stat status{};
   if (lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
-    return Failure(path, "is a folder, and stays where it is");
+    return Wrong(path, "is a folder, and stays where it is");
   }
-  std::string aside = path + ".bad";
-  if (rename(path.c_str(), aside.c_str()) != 0) return SystemFailure(path, "cannot be set aside");
-  return aside;
+  for (int number = 1; number <= kMostAside; ++number) {
+    std::string aside = path + ".bad" + (number == 1 ? "" : "." + std::to_string(number));
+    if (lstat(aside.c_str(), &status) == 0) continue;
+    if (errno != ENOENT) return SystemFailure(aside, "cannot be looked at");
+    if (rename(path.c_str(), aside.c_str()) != 0) return SystemFailure(path, "cannot be set aside");
+    return aside;
+  }
+  return Wrong(path, "stays where it is until the next takes its place: " +
+                         std::to_string(kMostAside) + " were set aside before it; look at " + path +
+                         ".bad and the others, and remove them");
 }
 
 Result<void> CheckRoomForSnapshot(const std::string& path) {

@@ -21,14 +21,16 @@ struct ReadSnapshot {
   LoadedEngine loaded;
   bool seen_by_others = false;  // Somebody else may read the file.
 };
-// None if there is no such file. The error says what is wrong with it.
+// None if there is no such file. The error says what is wrong: kInternal if it could not be opened
+// or read, which says nothing about what is in it, and kInvalidArgument if it is not to be used.
 Result<std::optional<ReadSnapshot>> LoadSnapshot(const std::string& path, const Policy& policy,
                                                  const EngineOptions& options);
 
 // An error leaves what was there as it was.
 Result<SnapshotReport> SaveSnapshot(Engine& engine, const std::string& path);
 
-// Out of the way of the next, as FILE.bad. Not a folder, which is never a snapshot.
+// Out of the way of the next, as FILE.bad, or FILE.bad.2 to FILE.bad.5 if there are some already.
+// An error if all are: then it stays, as does a folder, which is never a snapshot.
 Result<std::string> SetSnapshotAside(const std::string& path);
 
 // Whether one could be left there. Leaves nothing.

@@ -146,6 +146,41 @@ TEST_F(SnapshotFile, IsSetAside) {
   EXPECT_FALSE(std::filesystem::exists(path()));
 }
 
+TEST_F(SnapshotFile, IsSetAsideBesideThoseBeforeItButNotForEver) {
+  for (const char* suffix : {".bad", ".bad.2", ".bad.3", ".bad.4", ".bad.5"}) {
+    std::ofstream(path()) << "nonsense" << suffix;
+    EXPECT_EQ(SetSnapshotAside(path()), path() + suffix);
+  }
+  std::ofstream(path()) << "one more";
+  const Result<std::string> aside = SetSnapshotAside(path());
+  ASSERT_FALSE(aside);
+  EXPECT_THAT(aside.error().message, HasSubstr("stays where it is"));
+  EXPECT_EQ(Text(path()), "one more");
+  for (const char* suffix : {".bad", ".bad.2", ".bad.3", ".bad.4", ".bad.5"}) {
+    EXPECT_EQ(Text(path() + suffix), std::string("nonsense") + suffix);
+  }
+  // A place that has become free is used, also where a link leads nowhere.
+  std::filesystem::remove(path() + ".bad.3");
+  std::filesystem::remove(path() + ".bad");
+  std::filesystem::create_symlink("nothing", path() + ".bad");
+  EXPECT_EQ(SetSnapshotAside(path()), path() + ".bad.3");
+}
+
+TEST_F(SnapshotFile, SaysWhetherItIsWrongOrOnlyOutOfReach) {
+  std::ofstream(path()) << "nonsense";
+  EXPECT_EQ(LoadSnapshot(path(), *policy_, {}).error().code, ErrorCode::kInvalidArgument);
+  chmod(path().c_str(), 0666);
+  EXPECT_EQ(LoadSnapshot(path(), *policy_, {}).error().code, ErrorCode::kInvalidArgument);
+  // A regular file of this user that can be opened, and whose first bytes cannot be read.
+  const auto unread = LoadSnapshot("/proc/self/mem", *policy_, {});
+  ASSERT_FALSE(unread);
+  EXPECT_EQ(unread.error().code, ErrorCode::kInternal);
+  EXPECT_EQ(unread.error().message, "/proc/self/mem: cannot be read: Input/output error");
+  const auto nowhere = LoadSnapshot((folder_ / "weir.yaml" / "state").string(), *policy_, {});
+  ASSERT_FALSE(nowhere);
+  EXPECT_EQ(nowhere.error().code, ErrorCode::kInternal);
+}
+
 TEST_F(SnapshotFile, CanBeCheckedBeforeTheServiceStarts) {
   EXPECT_TRUE(CheckSnapshot(*policy_));
   Save();

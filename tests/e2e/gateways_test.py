@@ -235,11 +235,19 @@ class Caddy(Gateway):
 
 
 class HaProxy(Gateway):
-    def haproxy(self, running):
-        return proxies.haproxy(running.http, self.backend)
+    def haproxy(self, running, **more):
+        return proxies.haproxy(running.http, self.backend, **more)
 
     def test_denials_become_429(self):
         self.check_gateway(self.haproxy)
+
+    def test_the_token_is_sent_beside_the_clients_authorization(self):
+        policy = "listen: { http: { address: \"127.0.0.1:0\", token: env:TOKEN } }\n" + POLICY
+        running = self.weir(policy, environment={"TOKEN": "the token of the listener"})
+        with self.haproxy(running, more=[("-- [\"x-weir-token\"]", "[\"x-weir-token\"]")]) as proxy:
+            for headers in ({}, {"Authorization": "Bearer somebody"}, {"X-Weir-Token": "forged"}):
+                self.assertEqual(self.call(proxy, "GET", "/", headers).status, 200, headers)
+        self.assertEqual(self.backend.requests[1][2]["Authorization"], "Bearer somebody")
 
     def test_clients_are_refused_while_the_service_is_gone(self):
         self.check_gone(self.haproxy, 503)

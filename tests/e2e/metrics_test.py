@@ -52,6 +52,7 @@ METRICS = {
     "weir_reservations": ("gauge", set()),
     "weir_buffered_bytes": ("gauge", set()),
     "weir_ready": ("gauge", set()),
+    "weir_start_time_seconds": ("gauge", set()),
 }
 # The only values that labels other than rules' names have.
 VALUES = {

@@ -203,13 +203,14 @@ def caddy(weir, backend, *, more=()):
     return Proxy("caddy", configure)
 
 
-def haproxy(weir, backend):
-    """`weir` is a port."""
+def haproxy(weir, backend, *, more=()):
+    """`weir` is a port. `more`: (old, new) texts of the script."""
     (lua,), (text,) = documented("lua"), documented("haproxy")
 
     def configure(proxy):
         script = proxy.path / "weir.lua"
-        script.write_text(replaced(lua, weir=("127.0.0.1:8080", f"127.0.0.1:{weir}")),
+        script.write_text(replaced(lua, weir=("127.0.0.1:8080", f"127.0.0.1:{weir}"),
+                                   **{f"more{i}": pair for i, pair in enumerate(more)}),
                           encoding="utf-8")
         config = replaced(text, port=("bind :80", f"bind 127.0.0.1:{proxy.port}"),
                           lua=("/etc/haproxy/weir.lua", script),

@@ -193,11 +193,12 @@ class Kept(unittest.TestCase):
         """Whatever is there: the service starts with nothing and says why, and keeps it aside."""
         with self.service() as service:
             service.wait_for(words)
+            kept = service.wait_for("is kept as").rpartition(" ")[2]
             self.assertTrue(self.check(service, "token")["allowed"])
         with self.service() as after:
             after.wait_for("goes on with a snapshot")
             self.assertEqual(self.check(after, "token")["remaining"], 1)
-        return self.file.with_name("state.bad")
+        return pathlib.Path(kept)
 
     def test_a_broken_file_is_kept_aside(self):
         with self.service() as first:
@@ -211,7 +212,34 @@ class Kept(unittest.TestCase):
                               (b"", "it ends too early"), (b"x" * 5000, "it is no snapshot")):
             with self.subTest(words):
                 self.file.write_bytes(broken)
-                self.assertEqual(self.refused(words).read_bytes(), broken)
+                kept = self.refused(words)
+                self.assertEqual(kept.read_bytes(), broken)
+                kept.unlink()
+
+    def test_what_was_kept_aside_before_stays(self):
+        for name in ("state.bad", "state.bad.2", "state.bad.3"):
+            self.file.write_text(name, encoding="ascii")
+            self.assertEqual(self.refused("it is no snapshot").name, name)
+        for name in ("state.bad", "state.bad.2", "state.bad.3"):
+            self.assertEqual(self.file.with_name(name).read_text(encoding="ascii"), name)
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can become somebody who may not read it")
+    def test_one_that_may_not_be_read_stays_until_the_service_leaves_its_own(self):
+        with self.service() as first:
+            self.exhaust(first, "token")
+        before = self.file.read_bytes()
+        os.chown(self.file, 0, 0)
+        # Root without the right to read what is not its own may do what the mode says.
+        self.file.chmod(0)
+        with self.service(before=["setpriv", "--bounding-set=-all", "--inh-caps=-all"]) as second:
+            second.wait_for("cannot be opened: Permission denied; begins with nothing, "
+                            "and the file stays where it is")
+            self.assertTrue(self.check(second, "token")["allowed"])
+            self.assertEqual(self.file.read_bytes(), before)
+        second.wait_for("is kept as")
+        self.assertEqual(self.file.with_name("state.bad").read_bytes(), before)
+        with self.service() as third:
+            self.assertEqual(self.check(third, "token")["remaining"], 1)
 
     def test_what_is_no_regular_file_is_kept_aside(self):
         os.mkfifo(self.file)

@@ -6,6 +6,9 @@ the interval allows. So the judge never accuses wrongly, and is strict up to the
 took.
 """
 
+# Only if every answer came from the store for so long is it the store that decides again.
+CALM = 0.3
+
 
 def excess(answers, *, burst, rate):
     """By how much the worst interval is above burst + rate * t; zero or less if none is.
@@ -76,7 +79,7 @@ def between(answers, begin, end):
     return [one for one in answers if begin <= one.sent < end]
 
 
-def time_to_normal(answers, healed, *, calm=0.3):
+def time_to_normal(answers, healed, *, calm=CALM):
     """Seconds from `healed` until every answer comes from the store again; None if never."""
     last = max((one.sent for one in answers if one.source != "store" and one.sent > healed),
                default=healed)

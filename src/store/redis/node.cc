@@ -99,15 +99,16 @@ std::optional<Obstacle> Node::WhyNot() noexcept {
     return Obstacle{StoreFault::kBreaker,
                     {ErrorCode::kOverloaded, name() + ": not asked, because it failed before"}};
   }
-  if (HasHope()) return std::nullopt;
-  // Whoever closed the breaker need not have been this thread: then nothing is being connected.
-  // Nor need it wait any longer: else this thread would go on deciding in the store's place while
-  // others ask the store, and a key would be counted twice.
+  // Whoever closed the breaker need not have been this thread: then nothing is being connected,
+  // even if there is hope. Nor need it wait any longer: calls would be queued until their time is
+  // up, and count against a server that is well; or else this thread would go on deciding in the
+  // store's place while others ask the store, and a key would be counted twice.
   for (Lane& lane : lanes_) {
     if (IsLive(lane)) continue;
     if (std::exchange(lane.waits_for_breaker, false)) lane.retry_at = Time();
     if (lane.retry_at <= Time()) WakeBy(Time());
   }
+  if (HasHope()) return std::nullopt;
   return last_;
 }
 

@@ -59,6 +59,10 @@ class NodeTest : public testing::Test, private Node::Watcher {
   }
 
   void MakeNode(std::size_t max_in_flight = 4, Credentials credentials = {}) {
+    node_ = NewNode(max_in_flight, std::move(credentials));
+    loop_.Advance(Duration(0));
+  }
+  std::unique_ptr<Node> NewNode(std::size_t max_in_flight, Credentials credentials) {
     Node::Options options{.connect_timeout = milliseconds(200),
                           .timeout = kTimeout,
                           .connections = 1,
@@ -68,8 +72,7 @@ class NodeTest : public testing::Test, private Node::Watcher {
     Site site{.endpoint = {.host = "server", .port = 1, .path = {}},
               .credentials = std::move(credentials)};
     Node::Watcher& self = *this;
-    node_ = std::make_unique<Node>(loop_, site, std::move(options), *registry_, self);
-    loop_.Advance(Duration(0));
+    return std::make_unique<Node>(loop_, site, std::move(options), *registry_, self);
   }
   FarEnd& Far() { return loop_.attempts.back()->far; }
   // The server is there, and has been greeted.
@@ -80,10 +83,11 @@ class NodeTest : public testing::Test, private Node::Watcher {
     Far().Send(kGreeting);
     loop_.Turn();
   }
-  void Send(Fate& fate) {
+  void Send(Fate& fate) { SendBy(*node_, fate); }
+  void SendBy(Node& node, Fate& fate) {
     auto call = std::make_unique<Ping>(fate);
     call->deadline = loop_.now().steady + kTimeout;
-    node_->Send(std::move(call));
+    node.Send(std::move(call));
   }
   // They outlive the node, which tells them of its end.
   std::vector<Fate>& NewFates(std::size_t count) { return fates_.emplace_back(count); }
@@ -270,6 +274,43 @@ TEST_F(NodeTest, AProbeThatTheServerRefusesLeavesTheBreakerOpen) {
   Far().Send("-OOM no memory\r\n");
   EXPECT_FALSE(node_->record().breaker().IsClosed());
   EXPECT_TRUE(probe_.ended);
+}
+
+// A server that greets whoever comes and answers nobody, as one whose writes are paused. Nobody's
+// last attempt to connect has failed, so that calls are queued as soon as the breaker is closed.
+TEST_F(NodeTest, ConnectsAtOnceWhenAnotherThreadFoundTheServerWell) {
+  MakeNode(/*max_in_flight=*/64);
+  Greet();
+  const std::unique_ptr<Node> other = NewNode(/*max_in_flight=*/64, {});
+  loop_.Advance(Duration(0));
+  Greet();
+  for (Fate& fate : NewFates(5)) Send(fate);
+  for (Fate& fate : NewFates(5)) SendBy(*other, fate);
+  loop_.Advance(2 * kTimeout);
+  ASSERT_FALSE(node_->is_ready() || other->is_ready());
+  Breaker& breaker = node_->record().breaker();
+  ASSERT_FALSE(breaker.IsClosed());
+  SendBy(*node_, NewFates(1)[0]);
+  SendBy(*other, NewFates(1)[0]);
+
+  // One of them probes, and the server has recovered.
+  for (int i = 0; i < 200 && loop_.attempts.size() < 3; ++i) loop_.Advance(milliseconds(10));
+  ASSERT_EQ(loop_.attempts.size(), 3U);
+  Greet();
+  Far().Send("+PONG\r\n");
+  ASSERT_TRUE(breaker.IsClosed());
+  ASSERT_NE(node_->is_ready(), other->is_ready());
+
+  Fate& fate = NewFates(1)[0];
+  SendBy(node_->is_ready() ? *other : *node_, fate);
+  loop_.Advance(Duration(0));
+  ASSERT_EQ(loop_.attempts.size(), 4U);
+  Greet();
+  EXPECT_EQ(Far().Take(), kPing);
+  Far().Send("+PONG\r\n");
+  EXPECT_TRUE(fate.ended);
+  EXPECT_EQ(fate.end.kind, CallEnd::Kind::kAnswered);
+  EXPECT_EQ(breaker.openings(), 1U);
 }
 
 TEST_F(NodeTest, GivesUpOnAServerThatDoesNotGreetBack) {
