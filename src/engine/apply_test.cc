@@ -348,5 +348,32 @@ TEST(Apply, GoesOnWithARuleThatComesBackWithAnotherLimit) {
   EXPECT_FALSE(under_test.Allows(kAnn));  // In proportion: all of it is used.
 }
 
+TEST(Apply, ChangesTheCapOfAStoreInMemory) {
+  const auto with_cap = [](std::string_view cap) {
+    return "memory: { cap: " + std::string(cap) + " }\n" + Rule("2/day");
+  };
+  EngineUnderTest under_test(with_cap("16MiB"));
+  EXPECT_EQ(under_test.Exhaust(kAnn), 2);
+  const auto fill = [&] {
+    for (int i = 0; i < 200'000; ++i) {
+      const std::string user = std::to_string(i);
+      under_test.Allows({.user = user});
+    }
+    return under_test.engine.Stats().store;
+  };
+  const LimiterStats full = fill();
+  EXPECT_GT(full.bytes, 3U << 20);
+  EXPECT_EQ(full.evicted_live, 0U);
+  under_test.Apply(with_cap("2MiB"));
+  EXPECT_LE(under_test.engine.Stats().store.bytes, 2U << 20);
+  EXPECT_GT(under_test.engine.Stats().store.evicted_live, 0U);
+  // Those that are being denied are the last to go.
+  EXPECT_FALSE(under_test.Allows(kAnn));
+  under_test.Apply(with_cap("16MiB"));
+  const std::uint64_t gone = under_test.engine.Stats().store.evicted_live;
+  EXPECT_EQ(fill().evicted_live, gone);
+  EXPECT_FALSE(under_test.Allows(kAnn));
+}
+
 }  // namespace
 }  // namespace weir
