@@ -111,6 +111,9 @@ Duration Guard::DegradedFor(SteadyTime now) const noexcept {
 }
 int Guard::fleet_size() const noexcept { return state_->fleet_size(); }
 void Guard::SetFleetSize(int size) noexcept { state_->SetFleetSize(size); }
+CapChange Guard::SetCap(std::size_t bytes, Now now) noexcept {
+  return state_->local().SetCap(bytes, now);
+}
 Guard::Stats Guard::stats() const noexcept { return state_->stats(); }
 
 }  // namespace weir

@@ -54,6 +54,9 @@ class Guard {
   int fleet_size() const noexcept;
   // Sets it anew, from the next decision on; 0: counted.
   void SetFleetSize(int size) noexcept;
+  // Changes how many bytes what decides in the store's place may use, as MemoryStore::SetCap does
+  // and within the same bounds. For one caller at a time.
+  CapChange SetCap(std::size_t bytes, Now now) noexcept;
   // Groups decided in the store's place, by mode.
   struct Stats {
     std::uint64_t open = 0;

@@ -376,6 +376,30 @@ TEST(GuardedStore, SaysLoudlyThatNobodyCountedTheFleet) {
   EXPECT_THAT(process.notices[0], AllOf(HasSubstr("NOBODY"), HasSubstr("fleet_size")));
 }
 
+TEST(GuardedStore, MayHaveItsCapChangedAndGoesOnWithWhatItKnows) {
+  GuardedUnderTest process({.fleet_size = 1});
+  const Limit limit = LimitOf("1/h");
+  const auto key = [](int i) { return "key " + std::to_string(i); };
+  const auto set_cap = [&](std::size_t bytes) {
+    return process.guard.SetCap(bytes, process.loop.now());
+  };
+  EXPECT_TRUE(set_cap(std::size_t{8} << 20).within_cap);
+  for (int i = 0; i < 40'000; ++i) ASSERT_TRUE(process.Check(key(i), limit).allowed);
+  process.behind.Fail();
+  for (int i = 0; i < 8'000; ++i) ASSERT_FALSE(process.Check(key(i), limit).allowed);
+  // There would be more than the first cap has room for.
+  for (int i = 40'000; i < 120'000; ++i) process.Check(key(i), limit);
+  EXPECT_GT(process.guard.stats().local.bytes, kMinCapBytes);
+  EXPECT_EQ(process.guard.stats().local.evicted_live, 0u);
+  for (const std::size_t cap : {kMinCapBytes, std::size_t{0}}) {
+    const CapChange change = set_cap(cap);
+    EXPECT_TRUE(change.within_cap);
+    EXPECT_LE(change.bytes, kMinCapBytes);
+    EXPECT_EQ(change.bytes, process.guard.stats().local.bytes);
+  }
+  for (int i = 0; i < 8'000; ++i) ASSERT_FALSE(process.Check(key(i), limit).allowed);
+}
+
 TEST(GuardedStore, DoesNotTakeWhatNeedsNoStoreForASignOfLife) {
   GuardedUnderTest process;
   process.behind.Fail();
