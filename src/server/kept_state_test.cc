@@ -1,7 +1,5 @@
 #include "server/kept_state.h"
 
-#include <sys/resource.h>
-
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -18,20 +16,24 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-// While there is one, no file can be opened, not even by root.
-class NoFiles {
+// While there is one, nothing in the folder can be opened, not even by root.
+class OutOfReach {
  public:
-  NoFiles() {
-    getrlimit(RLIMIT_NOFILE, &before_);
-    const rlimit none{.rlim_cur = 0, .rlim_max = before_.rlim_max};
-    setrlimit(RLIMIT_NOFILE, &none);
+  explicit OutOfReach(const std::filesystem::path& folder)
+      : folder_(folder), away_(folder.string() + ".away") {
+    std::filesystem::rename(folder_, away_);
+    std::ofstream(folder_.string()) << "no folder";
   }
-  NoFiles(const NoFiles&) = delete;
-  NoFiles& operator=(const NoFiles&) = delete;
-  ~NoFiles() { setrlimit(RLIMIT_NOFILE, &before_); }
+  OutOfReach(const OutOfReach&) = delete;
+  OutOfReach& operator=(const OutOfReach&) = delete;
+  ~OutOfReach() {
+    std::filesystem::remove(folder_);
+    std::filesystem::rename(away_, folder_);
+  }
 
  private:
-  rlimit before_{};
+  const std::filesystem::path folder_;
+  const std::filesystem::path away_;
 };
 
 // A service after the other, with the same file between them.
@@ -41,12 +43,13 @@ class KeptStateTest : public testing::Test {
     std::string name = testing::TempDir() + "weir-kept.XXXXXX";
     folder_ = mkdtemp(name.data());
     std::ofstream(folder_ / "weir.yaml")
-        << "memory: { snapshot: state }\nrules:\n  - { name: x, key: ip, limit: 3/h }\n";
+        << "memory: { snapshot: kept/state }\nrules:\n  - { name: x, key: ip, limit: 3/h }\n";
+    std::filesystem::create_directory(folder_ / "kept");
     policy_ = Policy::Load((folder_ / "weir.yaml").string()).policy;
   }
   ~KeptStateTest() override { std::filesystem::remove_all(folder_); }
 
-  std::string path() const { return (folder_ / "state").string(); }
+  std::string path() const { return (folder_ / "kept/state").string(); }
   static std::string Text(const std::string& path) {
     std::ostringstream text;
     text << std::ifstream(path, std::ios::binary).rdbuf();
@@ -106,11 +109,11 @@ TEST_F(KeptStateTest, LeavesWhatItCannotReadWhereItIsUntilItHasItsOwnToLeave) {
   KeptState kept(*policy_, log_);
   std::optional<Engine> engine;
   const std::string at_the_start = Said([&] {
-    const NoFiles out_of_reach;
+    const OutOfReach out_of_reach(folder_ / "kept");
     engine = *kept.Resume({});
   });
   EXPECT_THAT(at_the_start,
-              AllOf(HasSubstr("cannot be opened: Too many open files; begins with nothing, and the "
+              AllOf(HasSubstr("cannot be opened: Not a directory; begins with nothing, and the "
                               "file stays where it is"),
                     Not(HasSubstr("is kept as"))));
   EXPECT_EQ(Text(path()), before);
@@ -155,7 +158,7 @@ TEST_F(KeptStateTest, SaysNothingOfAFileThatWasTakenAwayMeanwhile) {
   KeptState kept(*policy_, log_);
   std::optional<Engine> engine;
   Said([&] {
-    const NoFiles out_of_reach;
+    const OutOfReach out_of_reach(folder_ / "kept");
     engine = *kept.Resume({});
   });
   std::filesystem::remove(path());

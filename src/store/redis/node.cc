@@ -257,6 +257,8 @@ void Node::OnErrorReply(Connection& connection, std::unique_ptr<Call> call, std:
   const bool elsewhere = end.reply.remedy == Remedy::kGoThere ||
                          end.reply.remedy == Remedy::kAskThere ||
                          end.reply.remedy == Remedy::kTryAgain;
+  // While the breaker is open nobody else hears, and so can count, why the server is not well.
+  if (call->is_probe && !elsewhere) CountFault(end.fault, 1);
   if (call->is_probe && is_probing_) EndProbe(elsewhere);
   // What we do not know the meaning of says nothing about the server's health.
   if (!elsewhere && end.fault != StoreFault::kOther) {
@@ -358,6 +360,7 @@ void Node::Expire(SteadyTime now) {
   });
   for (auto& call : expired) {
     if (call->is_probe) {
+      CountFault(StoreFault::kTimeout, 1);
       if (is_probing_) EndProbe(false);
     } else if (!call->is_hurried) {
       record_->breaker().Note(Breaker::Outcome::kTimedOut, options_.timeout, now);

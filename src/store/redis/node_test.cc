@@ -276,6 +276,31 @@ TEST_F(NodeTest, AProbeThatTheServerRefusesLeavesTheBreakerOpen) {
   EXPECT_TRUE(probe_.ended);
 }
 
+// Whoever looks at the counts must learn why the server is left alone, and all others hear only
+// that it is.
+TEST_F(NodeTest, CountsWhyProbesFail) {
+  const auto count = [&](StoreFault fault) {
+    return node_->record().Report().faults[static_cast<std::size_t>(fault)];
+  };
+  MakeNode(/*max_in_flight=*/64);
+  Greet();
+  for (Fate& fate : NewFates(5)) Send(fate);
+  loop_.Advance(kTimeout);
+  ASSERT_FALSE(node_->record().breaker().IsClosed());
+  EXPECT_EQ(count(StoreFault::kTimeout), 0U);  // Of calls, whoever made them counts it.
+  for (int i = 0; i < 200 && loop_.attempts.size() < 2; ++i) loop_.Advance(milliseconds(10));
+  Greet();
+  ASSERT_EQ(Far().Take(), kPing);
+  Far().Send("-READONLY no\r\n");
+  EXPECT_EQ(count(StoreFault::kReadOnly), 1U);
+  EXPECT_FALSE(node_->record().breaker().IsClosed());
+  probe_ = {};
+  for (int i = 0; i < 200 && !probe_.ended; ++i) loop_.Advance(milliseconds(10));
+  EXPECT_TRUE(probe_.ended);
+  EXPECT_EQ(count(StoreFault::kTimeout), 1U);
+  EXPECT_EQ(count(StoreFault::kReadOnly), 1U);
+}
+
 // A server that greets whoever comes and answers nobody, as one whose writes are paused. Nobody's
 // last attempt to connect has failed, so that calls are queued as soon as the breaker is closed.
 TEST_F(NodeTest, ConnectsAtOnceWhenAnotherThreadFoundTheServerWell) {
