@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <list>
 #include <optional>
 #include <tuple>
 #include <type_traits>
@@ -12,6 +11,7 @@
 #include "engine/denial_notes.h"
 #include "engine/engine_state.h"
 #include "engine/joint_call.h"
+#include "engine/loop_store.h"
 #include "engine/shared_limits.h"
 
 namespace weir {
@@ -19,90 +19,15 @@ namespace {
 
 using State = EngineParts::State;
 
-// A shared store as this loop has it.
-struct Branch {
-  Branch(std::shared_ptr<Home> its_home, Loop& loop) : home(std::move(its_home)) {
-    const bool beats = home->needs_heartbeat.exchange(false);
-    using Heartbeat = SharedPlace::Heartbeat;
-    store = home->place->OpenOn(loop, beats ? Heartbeat::kYes : Heartbeat::kNo);
-    denials.emplace(*store, loop);
-  }
-  Branch(const Branch&) = delete;
-  Branch& operator=(const Branch&) = delete;
-  // What is under way is answered from within.
-  ~Branch() {
-    denials->Close();
-    store.reset();
-  }
-
-  const std::shared_ptr<Home> home;
-  std::unique_ptr<Store> store;
-  std::optional<DenialNotes> denials;  // Ends after the store.
-};
-
 // What all questions of a loop share.
 struct QuestionsAround {
   QuestionsAround(State& its_state, Loop& its_loop)
-      : state(its_state), loop(its_loop), leaving(loop.MakeTimer([this] { Leave(); })) {}
-
-  // The policy in force. Its owners are counted for this loop alone, so that threads do not fight
-  // over one number for every question.
-  const std::shared_ptr<const PolicyVersion>& Version() {
-    if (version == nullptr || !state.versions.IsCurrent(version.get())) {
-      auto holder =
-          std::make_shared<const std::shared_ptr<const PolicyVersion>>(state.versions.Share());
-      const PolicyVersion* const its = holder->get();
-      version = std::shared_ptr<const PolicyVersion>(std::move(holder), its);
-      if (!ending) MoveTo(version->home);
-    }
-    return version;
-  }
-  // Under a version that Version returned.
-  void Submit(const PolicyVersion& under, Group& group, Now now, Completion& completion) noexcept {
-    if (under.memory != nullptr) return under.memory->Submit({&group, 1}, now, completion);
-    FindBranch(*under.home)->store->Submit({&group, 1}, now, completion);
-  }
-  // Likewise, if it is shared. None once the store was left.
-  DenialNotes* DenialsUnder(const PolicyVersion& under) noexcept {
-    Branch* const its = FindBranch(*under.home);
-    return its == nullptr ? nullptr : &*its->denials;
-  }
-
-  void End() {
-    ending = true;
-    Leave();
-    const auto left = std::exchange(branch, nullptr);
-  }
+      : state(its_state), loop(its_loop), store(its_state, its_loop) {}
 
   State& state;
   Loop& loop;
-  std::shared_ptr<const PolicyVersion> version;
+  LoopStore store;
   SharedLimits limits;
-  bool ending = false;
-
- private:
-  Branch* FindBranch(const Home& home) const noexcept {
-    if (branch && branch->home.get() == &home) return branch.get();
-    const auto its =
-        std::ranges::find_if(former, [&](const auto& other) { return other->home.get() == &home; });
-    return its == former.end() ? nullptr : its->get();
-  }
-
-  void MoveTo(const std::shared_ptr<Home>& home) {
-    if (branch && branch->home == home) return;
-    if (branch) {
-      // An answer takes no longer than the timeout, and what follows it as long again. What is left
-      // then is answered by the store's end.
-      leaving->Start(4 * branch->home->place->timeout());
-      former.push_back(std::move(branch));
-    }
-    if (home->is_shared()) branch = std::make_unique<Branch>(home, loop);
-  }
-  void Leave() { const auto left = std::exchange(former, {}); }
-
-  std::unique_ptr<Branch> branch;               // Of the policy in force, if that is shared.
-  std::vector<std::unique_ptr<Branch>> former;  // Of those before, until `leaving`.
-  std::unique_ptr<Timer> leaving;
 };
 
 // Questions are used again and again: each is answered far sooner than memory is had for the next.
@@ -124,7 +49,7 @@ class Pool {
   }
   // It may be gone then.
   void Return(T& item) {
-    if (free_.size() < kMostIdle || around_.ending) return free_.push_back(&item);
+    if (free_.size() < kMostIdle || around_.store.has_ended()) return free_.push_back(&item);
     std::swap(all_[item.place], all_.back());
     std::swap(all_[item.place]->place, all_.back()->place);
     all_.pop_back();
@@ -182,7 +107,7 @@ class RequestQuestion final : public Completion {
 
   // False if the request meets more rules than there is room for here: then nothing was done.
   bool Begin(const Question& question, LoopEngine::Done& done) {
-    version_ = around_.Version();
+    version_ = around_.store.Version();
     now_ = around_.loop.now();
     const auto [deed, gives_back] = DeedOf(question);
     deed_ = deed;
@@ -205,10 +130,10 @@ class RequestQuestion final : public Completion {
     Group& group = call_->group();
     group.action = deed.action;
     group.ttl = deed.ttl;
-    if (around_.ending) {
+    if (around_.store.has_ended()) {
       Abandon();
     } else {
-      around_.Submit(*version_, group, now_, *this);
+      around_.store.Submit(*version_, group, now_, *this);
     }
     return true;
   }
@@ -216,7 +141,8 @@ class RequestQuestion final : public Completion {
   void OnDecided(Group& group) noexcept override {
     if (group.error) call_->Fail();
     call_->TakeUpBans();
-    const bool counts = deed_.verb == Verb::kCheck && !group.decision.allowed && !around_.ending;
+    const bool counts =
+        deed_.verb == Verb::kCheck && !group.decision.allowed && !around_.store.has_ended();
     if (counts && call_->NextDenial(0) < call_->rules()) return CountDenials();
     Conclude();
   }
@@ -234,7 +160,7 @@ class RequestQuestion final : public Completion {
       around_.state.CountDenials(*call_, now_);
       return Conclude();
     }
-    DenialNotes* const denials = around_.DenialsUnder(*version_);
+    DenialNotes* const denials = around_.store.DenialsUnder(*version_);
     if (denials == nullptr) return Conclude();
     const SteadyTime until = now_.steady + version_->home->place->timeout();
     denials->Count(version_, DenialNotes::Of(*call_), until,
@@ -290,7 +216,7 @@ class OtherQuestion final : public Completion {
 
   void BeginSettle(const Question& question, LoopEngine::Done done) {
     done_ = std::move(done);
-    version_ = around_.Version();
+    version_ = around_.store.Version();
     const bool commits = question.kind == Question::Kind::kCommit;
     group_ = Group{.action = commits ? Action::kCommit : Action::kCancel,
                    .in_force = version_->in_force,
@@ -303,7 +229,7 @@ class OtherQuestion final : public Completion {
 
   void BeginLimit(const Question& question, LoopEngine::Done done) {
     done_ = std::move(done);
-    version_ = around_.Version();
+    version_ = around_.store.Version();
     Result<std::shared_ptr<const Limit>> limit = around_.limits.Of(*question.limit);
     if (!limit) {
       group_ = Group{.decision = State::BeyondStore(State::NearestCost(question.cost))};
@@ -330,8 +256,8 @@ class OtherQuestion final : public Completion {
 
  private:
   void Submit() noexcept {
-    if (around_.ending) return Abandon();
-    around_.Submit(*version_, group_, around_.loop.now(), *this);
+    if (around_.store.has_ended()) return Abandon();
+    around_.store.Submit(*version_, group_, around_.loop.now(), *this);
   }
 
   void End() noexcept {
@@ -383,15 +309,15 @@ class JointQuestion final : public Completion {
   std::size_t place = 0;  // In its pool.
 
   void Begin(const Question& question, LoopEngine::Done done) {
-    version_ = around_.Version();
+    version_ = around_.store.Version();
     now_ = around_.loop.now();
     done_ = std::move(done);
     gives_back_ = question.kind == Question::Kind::kRefundTogether;
     call_.emplace(around_.state, *version_, question.parts,
                   gives_back_ ? Verb::kRefund : Verb::kCheck);
     if (!call_->counts()) return Conclude();
-    if (around_.ending) return Abandon();
-    around_.Submit(*version_, call_->group(), now_, *this);
+    if (around_.store.has_ended()) return Abandon();
+    around_.store.Submit(*version_, call_->group(), now_, *this);
   }
 
   void OnDecided(Group& group) noexcept override {
@@ -410,12 +336,12 @@ class JointQuestion final : public Completion {
   // Of one part after the other, in what is left of the time that the store had.
   void CountDenials(std::size_t number) noexcept {
     number = call_->NextDenied(number);
-    if (number == call_->parts() || around_.ending) return Conclude();
+    if (number == call_->parts() || around_.store.has_ended()) return Conclude();
     if (!version_->is_shared()) {
       call_->CountDenials(number, now_.steady, now_);
       return CountDenials(number + 1);
     }
-    DenialNotes* const denials = around_.DenialsUnder(*version_);
+    DenialNotes* const denials = around_.store.DenialsUnder(*version_);
     if (denials == nullptr) return Conclude();
     const SteadyTime until = now_.steady + version_->home->place->timeout();
     denials->Count(version_, call_->DeniedOf(number), until,
@@ -452,11 +378,11 @@ class JointQuestion final : public Completion {
 
 class LoopQuestions final : public LoopEngine {
  public:
-  LoopQuestions(State& state, Loop& loop) : around_(state, loop) { TakeUpStore(); }
+  LoopQuestions(State& state, Loop& loop) : around_(state, loop) {}
   LoopQuestions(const LoopQuestions&) = delete;
   LoopQuestions& operator=(const LoopQuestions&) = delete;
   ~LoopQuestions() override {
-    around_.End();
+    around_.store.End();
     // Those that even its end told nothing.
     requests_.AbandonAll();
     large_requests_.AbandonAll();
@@ -467,7 +393,7 @@ class LoopQuestions final : public LoopEngine {
   bool is_shared() const noexcept override {
     return around_.state.is_shared.load(std::memory_order_relaxed);
   }
-  void TakeUpStore() override { std::ignore = around_.Version(); }
+  void TakeUpStore() override { std::ignore = around_.store.Version(); }
 
   void Ask(const Question& question, Done done) override {
     using Kind = Question::Kind;

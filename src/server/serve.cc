@@ -127,8 +127,7 @@ int RunServe(const ServeOptions& options, const Console& console) {
     PrintLines(options.policy_file, service.error().message, console.err);
     return kExitProblems;
   }
-  const auto on_event = [&, snapshot =
-                                SnapshotPath(*report.policy)](const ReloadEvent& event) mutable {
+  const auto on_event = [&](const ReloadEvent& event) {
     log.Write(LevelOf(event.outcome), event.ToString());
     const bool applied = event.outcome == ReloadEvent::Outcome::kApplied;
     if (applied) {

@@ -294,12 +294,16 @@ class Kept(unittest.TestCase):
             self.assertFalse(self.check(third, "token")["allowed"])
             self.assertTrue(self.check(third, "leaky")["allowed"])
 
-    def test_a_reload_does_not_change_where_it_goes(self):
+    def test_a_reload_changes_where_it_goes(self):
         with self.service() as first:
+            self.exhaust(first, "token")
             text = first.policy_file.read_text()
             first.policy_file.write_text(text.replace(str(self.file), str(self.file) + "2"))
-            first.wait_for("snapshot is that of the start")
-        self.assertEqual([path.name for path in self.file.parent.iterdir()], ["state"])
+            first.wait_for("will leave a snapshot file=" + str(self.file) + "2")
+        self.assertEqual([path.name for path in self.file.parent.iterdir()], ["state2"])
+        self.file = self.file.with_name("state2")
+        with self.service() as second:
+            self.assertFalse(self.check(second, "token")["allowed"])
 
 
 if __name__ == "__main__":
