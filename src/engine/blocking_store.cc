@@ -110,6 +110,17 @@ std::vector<DenialNotes::Ban> BlockingStore::CountDenials(
   return bans.get();
 }
 
+void BlockingStore::AwaitSettled(Duration longest) {
+  constexpr Duration kLook = std::chrono::milliseconds(2);
+  for (Duration waited{0}; waited < longest; waited += kLook) {
+    const auto told = std::make_shared<std::promise<bool>>();
+    std::future<bool> is_settled = told->get_future();
+    loop_.Post([this, told] { told->set_value(store_->IsSettled()); });
+    if (is_settled.get()) return;
+    std::this_thread::sleep_for(kLook);
+  }
+}
+
 void BlockingStore::Start(std::unique_ptr<Errand> errand) {
   errand->home_ = this;
   bool first = false;

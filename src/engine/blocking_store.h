@@ -44,6 +44,9 @@ class BlockingStore final : public Store {
                                              std::vector<DenialNotes::Denied> denied,
                                              SteadyTime until);
 
+  // Waits until the store is settled, for so long at most.
+  void AwaitSettled(Duration longest);
+
   // For those who do not wait: asks on the store's thread, one thing after another, and sees to
   // what comes of it there.
   class Errand : public Completion {

@@ -10,6 +10,7 @@
 #include "engine/engine_state.h"
 #include "limit/limit_words.h"
 #include "policy/policy_compiler.h"
+#include "policy/store_address.h"
 
 namespace weir {
 namespace {
@@ -400,6 +401,11 @@ Result<Decision> Engine::Cancel(ReservationId reservation) {
   return state_->Settle(Action::kCancel, reservation, 0);
 }
 
+void Engine::State::TakeUpHome(const Home& home, const PolicySpec& spec) {
+  is_shared = home.is_shared();
+  waiting.SetAttempts(AttemptsIn(home), MostAttempts(spec.redis));
+}
+
 Result<PolicyChange> Engine::Apply(const Policy& policy) { return state_->Apply(policy); }
 
 Result<PolicyChange> Engine::State::Apply(const Policy& policy) {
@@ -410,13 +416,17 @@ Result<PolicyChange> Engine::State::Apply(const Policy& policy) {
   const PolicySpec& spec = policy.spec();
   TakeStoreSettings(spec, **home);
   auto [version, changed] = NextVersion(policy, *home, &before);
-  changed.store_changed = spec.store != before.compiled().spec.store;
-  versions.Replace(std::move(version));
-  if (*home != homes.current()) {
-    waiting.SetAttempts(AttemptsIn(**home), MostAttempts(spec.redis));
-    is_shared = (*home)->is_shared();
-    homes.MoveTo(*std::move(home));
+  changed.store_changed = !KeepSameState(spec.store, before.compiled().spec.store);
+  // Who asks later although he need not is answered all the same; who waits for servers on a loop
+  // holds up others.
+  const bool moves_out = (*home)->is_shared();
+  if (*home != homes.current() && (*home)->blocking != nullptr) {
+    (*home)->blocking->AwaitSettled((*home)->place->time_to_settle());
   }
+  if (moves_out) TakeUpHome(**home, spec);
+  versions.Replace(std::move(version));
+  if (!moves_out) TakeUpHome(**home, spec);
+  if (*home != homes.current()) homes.MoveTo(*std::move(home));
   waiting.NudgeAll();
   TellStartedAnew(changed);
   return changed;

@@ -189,6 +189,8 @@ struct Engine::State {
   // Where what it decides is counted: at home, unless it says otherwise.
   Result<std::shared_ptr<Home>> HomeFor(const Policy& policy);
   Result<PolicyChange> Apply(const Policy& policy);
+  // How requests are answered there.
+  void TakeUpHome(const Home& home, const PolicySpec& spec);
   // What it says about the home that it has.
   void TakeStoreSettings(const PolicySpec& spec, Home& home);
   void NoteUnknownTier(std::string_view tier) noexcept;

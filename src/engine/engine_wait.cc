@@ -51,7 +51,7 @@ class Engine::State::PatientCall final : public Waiter {
   const bool asks_once_;  // It has no patience: only the store is waited for.
   const WaitDone done_;
   Attempted attempted_;
-  std::shared_ptr<const SharedAttempt::Heard> heard_;  // By the attempt under way.
+  std::shared_ptr<SharedAttempt::Heard> heard_;  // By the attempt under way.
 };
 
 std::optional<Waiter::Answer> Engine::State::PatientCall::Attempt(const Chance& chance) {
@@ -69,16 +69,19 @@ std::optional<Waiter::Answer> Engine::State::PatientCall::Attempt(const Chance& 
     state_.Attempt(*version, patience, attempted_);
     return AnswerNow();
   }
-  BlockingStore& store = *version->home->blocking;
+  const std::shared_ptr<Home> home = version->home;
   auto attempt = std::make_unique<SharedAttempt>(state_, std::move(version), patience, chance.id);
   heard_ = attempt->heard();
   if (attempt->course() != Call::Course::kCharges) return Outcome();
-  store.Start(std::move(attempt));
+  home->blocking->Start(std::move(attempt));
   return std::nullopt;
 }
 
 Waiter::Answer Engine::State::PatientCall::Outcome() {
   attempted_ = heard_->attempted;
+  // Others go by what was said, not by what was taken: that would hold on to a store that was left.
+  heard_->attempted.home.reset();
+  heard_->attempted.bookings.clear();
   Answer answer = AnswerNow();
   answer.heard = std::move(heard_);
   return answer;
@@ -101,7 +104,7 @@ std::optional<Decision> Engine::State::PatientCall::GiveUp(Now now, const Heard&
   std::shared_ptr<const PolicyVersion> version = state_.versions.Share();
   // In memory there is no reason not to ask.
   if (asks_once_ || !version->is_shared()) return std::nullopt;
-  BlockingStore& store = *version->home->blocking;
+  const std::shared_ptr<Home> home = version->home;
   const Patience patience{.request = request_.view(),
                           .cost = cost_,
                           .now = now,
@@ -112,7 +115,7 @@ std::optional<Decision> Engine::State::PatientCall::GiveUp(Now now, const Heard&
   const bool counts = attempt->course() == Call::Course::kCharges &&
                       attempt->Suppose(static_cast<const SharedAttempt::Heard&>(heard), age);
   attempted_ = attempt->heard()->attempted;
-  if (counts) store.Start(std::move(attempt));
+  if (counts) home->blocking->Start(std::move(attempt));
   return attempted_.answer.decision;
 }
 

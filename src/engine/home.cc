@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 namespace weir {
@@ -36,17 +37,13 @@ Homes::~Homes() {
 
 void Homes::MoveTo(std::shared_ptr<Home> next) {
   std::swap(current_, next);
+  if (next->is_shared()) next->place->Leave();
   {
     const std::scoped_lock lock(mutex_);
     former_.push_back(std::move(next));
   }
   wake_.notify_all();
   if (!thread_.joinable()) thread_ = std::thread([this] { EndFormer(); });
-}
-
-std::size_t Homes::former() const {
-  const std::scoped_lock lock(mutex_);
-  return former_.size();
 }
 
 // Whoever has a question holds on to its home. That the last of them has let go is looked for now
@@ -57,14 +54,13 @@ void Homes::EndFormer() {
   while (!ending_) {
     const auto unused = std::ranges::partition(
         former_, [](const std::shared_ptr<Home>& home) { return home.use_count() > 1; });
-    const std::vector<std::shared_ptr<Home>> over(unused.begin(), unused.end());
+    std::vector<std::shared_ptr<Home>> over(std::make_move_iterator(unused.begin()),
+                                            std::make_move_iterator(unused.end()));
+    former_.erase(unused.begin(), unused.end());
     if (!over.empty()) {
       lock.unlock();
-      for (const std::shared_ptr<Home>& home : over) home->EndThread();
+      over.clear();
       lock.lock();
-      std::erase_if(former_, [&](const std::shared_ptr<Home>& home) {
-        return std::ranges::find(over, home) != over.end();
-      });
     } else if (former_.empty()) {
       wake_.wait(lock);
     } else {

@@ -59,14 +59,11 @@ class Homes {
   // Once no new question goes to the one before.
   void MoveTo(std::shared_ptr<Home> next);
 
-  // How many have not ended yet.
-  std::size_t former() const;
-
  private:
   void EndFormer();
 
   std::shared_ptr<Home> current_;
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<std::shared_ptr<Home>> former_;  // Under the mutex.
   bool ending_ = false;                        // Likewise.

@@ -348,6 +348,69 @@ TEST_F(LoopEngineTest, AnswersWhatWasAskedWhereItWasAskedAndGoesOnElsewhere) {
   EXPECT_EQ(elsewhere.beating, 1);
 }
 
+TEST_F(LoopEngineTest, AsksWhereItDidUntilItIsConnectedElsewhere) {
+  Start();
+  SharedWorld elsewhere(MemoryStoreOptions{.hasher = world_.state.hasher()}, loop_.clock.Read());
+  world_.successor = &elsewhere;
+  elsewhere.connects = true;
+  EXPECT_EQ(Check("ann").remaining, 1);
+  ASSERT_TRUE(engine_->Apply(PolicyOf(kElsewhere)));
+  EXPECT_EQ(Check("ann").remaining, 0);
+  EXPECT_TRUE(elsewhere.TakeSeen().empty());
+  elsewhere.connects = false;
+  loop_.Advance(milliseconds(10));
+  EXPECT_EQ(Check("ann").remaining, 1);
+  EXPECT_EQ(elsewhere.TakeSeen().size(), 1U);
+}
+
+TEST_F(LoopEngineTest, DoesNotWaitForeverToBeConnectedElsewhere) {
+  Start();
+  SharedWorld elsewhere(MemoryStoreOptions{.hasher = world_.state.hasher()}, loop_.clock.Read());
+  world_.successor = &elsewhere;
+  elsewhere.connects = true;
+  ASSERT_TRUE(engine_->Apply(PolicyOf(kElsewhere)));
+  EXPECT_EQ(Check("ann").remaining, 1);
+  loop_.Advance(2 * SharedWorld::kTimeout);
+  EXPECT_EQ(Check("ann").remaining, 1);
+  EXPECT_EQ(elsewhere.TakeSeen().size(), 1U);
+}
+
+TEST_F(LoopEngineTest, ForgetsAStoreThatItNeverConnectedTo) {
+  Start();
+  SharedWorld elsewhere(MemoryStoreOptions{.hasher = world_.state.hasher()}, loop_.clock.Read());
+  world_.successor = &elsewhere;
+  elsewhere.connects = true;
+  ASSERT_TRUE(engine_->Apply(PolicyOf(kElsewhere)));
+  EXPECT_EQ(Check("ann").remaining, 1);
+  EXPECT_EQ(elsewhere.open, 1);
+  ASSERT_TRUE(engine_->Apply(PolicyOf(kInMemory)));
+  loop_.Advance(milliseconds(10));
+  EXPECT_EQ(elsewhere.open, 0);
+  EXPECT_EQ(Check("ann").source, Source::kMemory);
+}
+
+TEST_F(LoopEngineTest, GivesAStoreItsTimeThoughItIsTwoStoresAgo) {
+  Start();
+  SharedWorld second(MemoryStoreOptions{.hasher = world_.state.hasher()}, loop_.clock.Read());
+  SharedWorld third(MemoryStoreOptions{.hasher = world_.state.hasher()}, loop_.clock.Read());
+  world_.successor = &second;
+  second.successor = &third;
+  second.timeout = milliseconds(1);
+  world_.silent = true;
+  const auto heard = Ask({.request = {.user = "ann"}});
+  ASSERT_TRUE(engine_->Apply(PolicyOf(kElsewhere)));
+  EXPECT_EQ(Check("ann").remaining, 1);
+  std::string store(kElsewhere);
+  store.replace(store.find("redis://y"), 9, "redis://z");
+  ASSERT_TRUE(engine_->Apply(PolicyOf(store)));
+  EXPECT_EQ(Check("ann").remaining, 1);
+  loop_.Advance(milliseconds(100));
+  EXPECT_EQ(second.open, 0);
+  EXPECT_EQ(world_.open, 1) << "somebody still asks there";
+  loop_.Advance(4 * SharedWorld::kTimeout);
+  EXPECT_EQ(world_.open, 0);
+}
+
 TEST_F(LoopEngineTest, LeavesTheStoreBeforeWhenAllMustBeAnswered) {
   Start();
   SharedWorld elsewhere(MemoryStoreOptions{.hasher = world_.state.hasher()}, loop_.clock.Read());

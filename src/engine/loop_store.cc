@@ -10,6 +10,8 @@ namespace {
 
 // How often to look whether a store that was left has answered all that it was asked.
 constexpr Duration kLook = std::chrono::milliseconds(50);
+// And whether the next one can be asked.
+constexpr Duration kSoon = std::chrono::milliseconds(2);
 
 }  // namespace
 
@@ -41,13 +43,14 @@ struct LoopStore::Branch {
   const std::shared_ptr<Home> home;
   // Those under which questions were asked here; each question holds on to its own.
   std::vector<std::weak_ptr<const PolicyVersion>> versions;
-  SteadyTime leave_by{};  // Once it was left.
+  SteadyTime take_up_by{};  // While it is being connected.
+  SteadyTime leave_by{};    // Once it was left.
   std::unique_ptr<Store> store;
   std::optional<DenialNotes> denials;  // Ends after the store.
 };
 
 LoopStore::LoopStore(EngineParts::State& state, Loop& loop)
-    : state_(state), loop_(loop), leaving_(loop.MakeTimer([this] { Leave(); })) {
+    : state_(state), loop_(loop), look_(loop.MakeTimer([this] { LookAround(); })) {
   TakeUpVersion();
 }
 
@@ -57,12 +60,33 @@ void LoopStore::TakeUpVersion() {
   auto holder =
       std::make_shared<const std::shared_ptr<const PolicyVersion>>(state_.versions.Share());
   const PolicyVersion* const its = holder->get();
+  if (!has_ended_ && version_ != nullptr && MustConnect(its->home)) return;
   version_ = std::shared_ptr<const PolicyVersion>(std::move(holder), its);
   if (has_ended_) return;
   MoveTo(version_->home);
   if (branch_ == nullptr) return;
   branch_->ForgetVersions();
   branch_->versions.emplace_back(version_);
+}
+
+// Those that take too long are taken up all the same: then it is known at least that they fail.
+bool LoopStore::MustConnect(const std::shared_ptr<Home>& home) {
+  if (coming_ != nullptr && coming_->home != home) coming_.reset();
+  const bool is_here = branch_ != nullptr && branch_->home == home;
+  if (!home->is_shared() || is_here) return false;
+  const SteadyTime now = loop_.now().steady;
+  if (coming_ == nullptr) {
+    coming_ = std::make_unique<Branch>(home, loop_);
+    coming_->take_up_by = now + home->place->time_to_settle();
+  }
+  if (coming_->store->IsSettled() || now >= coming_->take_up_by) return false;
+  look_->Start(kSoon);
+  return true;
+}
+
+void LoopStore::LookAround() {
+  Leave();
+  if (coming_ != nullptr) TakeUpVersion();
 }
 
 void LoopStore::MoveTo(const std::shared_ptr<Home>& home) {
@@ -72,9 +96,10 @@ void LoopStore::MoveTo(const std::shared_ptr<Home>& home) {
     // then is answered by the store's end.
     branch_->leave_by = loop_.now().steady + 4 * branch_->home->place->timeout();
     former_.push_back(std::move(branch_));
-    leaving_->Start(kLook);
+    look_->Start(kLook);
   }
-  if (home->is_shared()) branch_ = std::make_unique<Branch>(home, loop_);
+  if (!home->is_shared()) return;
+  branch_ = coming_ != nullptr ? std::move(coming_) : std::make_unique<Branch>(home, loop_);
 }
 
 void LoopStore::Leave() {
@@ -86,12 +111,13 @@ void LoopStore::Leave() {
   const std::vector<std::unique_ptr<Branch>> left(std::make_move_iterator(over.begin()),
                                                   std::make_move_iterator(over.end()));
   former_.erase(over.begin(), over.end());
-  if (!former_.empty()) leaving_->Start(kLook);
+  if (!former_.empty()) look_->Start(coming_ != nullptr ? kSoon : kLook);
 }
 
 void LoopStore::End() {
   has_ended_ = true;
   Leave();
+  coming_.reset();
   const std::unique_ptr<Branch> last = std::move(branch_);
 }
 

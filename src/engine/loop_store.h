@@ -20,10 +20,12 @@ class LoopStore {
   LoopStore& operator=(const LoopStore&) = delete;
   ~LoopStore();
 
-  // The policy in force; whoever asks under it holds on to it until the answer is there. Its owners
-  // are counted for this loop alone, so that threads do not fight over one number.
+  // The policy to ask under; whoever does holds on to it until the answer is there. It is the one
+  // in force, or for a moment the one before, while this loop connects to the store of the next:
+  // who asked there would wait for that. Its owners are counted for this loop alone, so that
+  // threads do not fight over one number.
   const std::shared_ptr<const PolicyVersion>& Version() {
-    if (version_ == nullptr || !state_.versions.IsCurrent(version_.get())) TakeUpVersion();
+    if (!state_.versions.IsCurrent(version_.get()) && coming_ == nullptr) TakeUpVersion();
     return version_;
   }
   // Under the version that Version returned last.
@@ -39,6 +41,8 @@ class LoopStore {
   struct Branch;
 
   void TakeUpVersion();
+  void LookAround();
+  bool MustConnect(const std::shared_ptr<Home>& home);
   void MoveTo(const std::shared_ptr<Home>& home);
   void Leave();
   Branch* Find(const Home& home) const noexcept;
@@ -48,7 +52,8 @@ class LoopStore {
   std::shared_ptr<const PolicyVersion> version_;
   std::unique_ptr<Branch> branch_;               // Of that version, if its store is shared.
   std::vector<std::unique_ptr<Branch>> former_;  // Of those before, until all is answered there.
-  std::unique_ptr<Timer> leaving_;
+  std::unique_ptr<Branch> coming_;               // That is being connected.
+  std::unique_ptr<Timer> look_;                  // At those that are coming, or being left.
   bool has_ended_ = false;
 };
 

@@ -34,6 +34,7 @@ class GuardedRedis final : public Store {
   void Submit(std::span<Group> groups, Now now, Completion& completion) noexcept override {
     guarded_.Submit(groups, now, completion);
   }
+  bool IsSettled() noexcept override { return redis_.IsSettled(); }
 
  private:
   redis::RedisStore redis_;
@@ -60,36 +61,39 @@ StoreHealth::Server ServerOf(EndpointReport report) {
 
 using Notice = std::function<void(std::string_view)>;
 
-// Several in a row have one guard.
 class RedisPlace final : public SharedPlace {
  public:
-  RedisPlace(redis::Settings settings, std::string files, std::shared_ptr<Guard> guard,
-             Notice on_notice)
+  RedisPlace(redis::Settings settings, std::string files, Guard guard, Notice on_notice)
       : settings_(std::move(settings)),
         files_(std::move(files)),
         guard_(std::move(guard)),
         on_notice_(std::move(on_notice)),
         commons_(settings_, {.on_notice = on_notice_}) {}
 
-  const KeyHasher& hasher() const noexcept override { return guard_->hasher(); }
+  const KeyHasher& hasher() const noexcept override { return guard_.hasher(); }
   std::unique_ptr<Store> OpenOn(Loop& loop, Heartbeat heartbeat) override {
-    return std::make_unique<GuardedRedis>(loop, settings_, commons_, *guard_, heartbeat);
+    return std::make_unique<GuardedRedis>(loop, settings_, commons_, guard_, heartbeat);
   }
   Duration timeout() const noexcept override { return settings_.timeout; }
-  void SetFleetSize(int size) noexcept override { guard_->SetFleetSize(size); }
-  CapChange SetCap(std::size_t bytes, Now now) noexcept override {
-    return guard_->SetCap(bytes, now);
+  // Servers that have to be asked for the others take another connection.
+  Duration time_to_settle() const noexcept override {
+    return 2 * settings_.connect_timeout + settings_.timeout;
   }
+  void SetFleetSize(int size) noexcept override { guard_.SetFleetSize(size); }
+  CapChange SetCap(std::size_t bytes, Now now) noexcept override {
+    return guard_.SetCap(bytes, now);
+  }
+  void Leave() noexcept override { guard_.Retire(); }
   // Said in other words it would be another policy.
   bool IsFor(const Policy& policy) const override;
   Result<std::unique_ptr<SharedPlace>> Successor(const Policy& policy) override;
   StoreHealth Health(SteadyTime now) const override {
-    const Guard::Stats stats = guard_->stats();
+    const Guard::Stats stats = guard_.stats();
     StoreHealth health{.shared = true,
-                       .degraded = guard_->IsDegraded(),
-                       .degraded_for = guard_->DegradedFor(now),
+                       .degraded = guard_.IsDegraded(),
+                       .degraded_for = guard_.DegradedFor(now),
                        .degraded_times = stats.degraded_times,
-                       .fleet_size = guard_->fleet_size(),
+                       .fleet_size = guard_.fleet_size(),
                        .decided_open = stats.open,
                        .decided_closed = stats.closed,
                        .decided_fallback = stats.fallback};
@@ -98,12 +102,12 @@ class RedisPlace final : public SharedPlace {
     }
     return health;
   }
-  MemoryStoreStats LocalStats() const noexcept override { return guard_->stats().local; }
+  MemoryStoreStats LocalStats() const noexcept override { return guard_.stats().local; }
 
  private:
   const redis::Settings settings_;
   const std::string files_;  // See DigestOfFiles.
-  const std::shared_ptr<Guard> guard_;
+  Guard guard_;
   const Notice on_notice_;
   redis::Commons commons_;
 };
@@ -220,7 +224,8 @@ Result<std::unique_ptr<SharedPlace>> RedisPlace::Successor(const Policy& policy)
   std::string files = DigestOfFiles(policy);
   Result<redis::Settings> settings = SettingsReader(policy.compiled()).Read();
   if (!settings) return std::unexpected(std::move(settings.error()));
-  return std::make_unique<RedisPlace>(*std::move(settings), std::move(files), guard_, on_notice_);
+  return std::make_unique<RedisPlace>(*std::move(settings), std::move(files), guard_.ForAnother(),
+                                      on_notice_);
 }
 
 }  // namespace
@@ -238,8 +243,8 @@ Result<std::unique_ptr<SharedPlace>> MakeRedisPlace(const Policy& policy,
                      .on_notice = options.on_notice};
   if (hasher != nullptr) guard.hasher = *hasher;
   Clock& clock = options.clock != nullptr ? *options.clock : SystemClock::Shared();
-  return std::make_unique<RedisPlace>(*std::move(settings), std::move(files),
-                                      std::make_shared<Guard>(guard, clock), options.on_notice);
+  return std::make_unique<RedisPlace>(*std::move(settings), std::move(files), Guard(guard, clock),
+                                      options.on_notice);
 }
 
 }  // namespace weir

@@ -24,7 +24,8 @@ class Engine::State::SharedAttempt final : public BlockingStore::Errand {
 
   // Before it is started. Unless the request counts, what was heard is all there is.
   Call::Course course() const noexcept { return course_; }
-  std::shared_ptr<const Heard> heard() const noexcept { return heard_; }
+  // Whoever is told that it is over has it.
+  std::shared_ptr<Heard> heard() const noexcept { return heard_; }
   // Makes up its mind by what another heard, rather than ask. True if denials are left to be
   // counted; then it should be started, though nobody waits for it.
   bool Suppose(const Heard& other, Duration age);

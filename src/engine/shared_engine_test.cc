@@ -204,6 +204,8 @@ TEST_F(MovingEngineTest, CountsInTheStoreOfThePolicyInForce) {
   EXPECT_EQ(Check("ann").remaining, 0);
   EXPECT_FALSE(Check("ann").allowed);
   EXPECT_EQ(elsewhere_.beating, 1);
+  EXPECT_EQ(world_.left, 1);
+  EXPECT_EQ(elsewhere_.left, 0);
   // Connections, threads and heartbeats of the one before end.
   EXPECT_TRUE(Eventually([this] { return world_.open == 0; }));
 }
@@ -219,6 +221,50 @@ TEST_F(MovingEngineTest, GoesOnWithTheSameStoreUnderOtherSettings) {
   EXPECT_EQ(Check("ann").remaining, 0);
   EXPECT_EQ(world_.opened, 2);
   EXPECT_TRUE(Eventually([this] { return world_.open == 1; }));
+}
+
+TEST_F(MovingEngineTest, TakesUpPasswordsThatWereReplaced) {
+  Engine& engine = Start();
+  world_.successor = &world_;
+  ASSERT_TRUE(engine.Apply(At("store: redis://x")));
+  EXPECT_EQ(Check("ann").remaining, 1);
+  EXPECT_EQ(world_.opened, 1);
+  world_.is_left = true;
+  const Result<PolicyChange> change = engine.Apply(At("store: redis://x"));
+  ASSERT_TRUE(change);
+  EXPECT_FALSE(change->store_changed);
+  EXPECT_EQ(world_.opened, 2);
+}
+
+TEST_F(MovingEngineTest, DecidesNothingElsewhereBeforeItIsKnownHowThatFares) {
+  Engine& engine = Start();
+  elsewhere_.connects = true;
+  std::thread applies([&] { ASSERT_TRUE(engine.Apply(At("store: redis://y"))); });
+  EXPECT_TRUE(Eventually([this] { return elsewhere_.open == 1; }));
+  EXPECT_EQ(Check("ann").remaining, 1);
+  EXPECT_TRUE(elsewhere_.TakeSeen().empty());
+  elsewhere_.connects = false;
+  applies.join();
+  EXPECT_EQ(Check("ann").remaining, 1);
+  EXPECT_FALSE(elsewhere_.TakeSeen().empty());
+}
+
+// One that stands in line goes by what others heard, for as long as it stands there.
+TEST_F(MovingEngineTest, HoldsOnToNoStoreForTheSakeOfThoseInLine) {
+  constexpr std::string_view kPlaces =
+      "rules: [{ name: p, key: user, limit: 1 concurrent lease 1h }]";
+  Engine& engine = Start("store: redis://x\n" + std::string(kPlaces));
+  std::atomic<int> told{0};
+  world_.Hold("*", SharedWorld::Decided::kAtOnce);
+  for (int i = 0; i < 3; ++i) {
+    engine.CheckThen({.user = "ann"}, {}, seconds(30), [&](const Answer&, auto) { ++told; });
+  }
+  ASSERT_TRUE(Eventually([this] { return world_.held_and_decided > 0; }));
+  ASSERT_TRUE(engine.Apply(PolicyOf("store: memory\n" + std::string(kPlaces))));
+  world_.Hold("");
+  // Two are let through, the first elsewhere; the third waits for its place.
+  EXPECT_TRUE(Eventually([&] { return told == 2; }));
+  EXPECT_TRUE(Eventually([this] { return world_.open == 0; }));
 }
 
 TEST_F(MovingEngineTest, ChangesNothingIfTheStoreCannotBeUsed) {

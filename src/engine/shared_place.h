@@ -29,11 +29,16 @@ class SharedPlace {
 
   // How long a store takes to answer at most, or to fail.
   virtual Duration timeout() const noexcept = 0;
+  // How long a store takes at most, once it was opened, until it is settled.
+  virtual Duration time_to_settle() const noexcept = 0;
   // What a policy says about the fleet: how many processes share the state; 0: count them.
   virtual void SetFleetSize(int size) noexcept = 0;
   // The most bytes for what decides in the store's place. As MemoryStore::SetCap.
   virtual CapChange SetCap(std::size_t bytes, Now now) noexcept = 0;
 
+  // Another is in use now. What is under way here is answered, but how it fares says nothing any
+  // more, and nobody is told that this process is there.
+  virtual void Leave() noexcept = 0;
   // Whether that policy would have the same made: store, settings, passwords and certificates.
   virtual bool IsFor(const Policy& policy) const = 0;
   // The place for a policy that is not: it names another store, or talks to its servers in another

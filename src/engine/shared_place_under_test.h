@@ -40,15 +40,17 @@ struct SharedWorld {
   static constexpr Duration kTimeout = std::chrono::milliseconds(50);
 
   MemoryStore state;
-  std::atomic<bool> fails{false};   // Every group ends with an error.
-  std::atomic<bool> silent{false};  // Nothing is ever answered.
-  std::atomic<bool> held{false};    // Answers wait for this.
+  std::atomic<bool> fails{false};     // Every group ends with an error.
+  std::atomic<bool> silent{false};    // Nothing is ever answered.
+  std::atomic<bool> held{false};      // Answers wait for this.
+  std::atomic<bool> connects{false};  // Nobody knows yet how it fares.
   // What only has to do with bans is not answered; once this ends, with what is asked next.
   std::atomic<bool> holds_bans{false};
   std::atomic<Duration> timeout{kTimeout};  // What the place says of itself.
   std::atomic<int> opened{0};
   std::atomic<int> open{0};  // Now.
   std::atomic<int> beating{0};
+  std::atomic<int> left{0};
   std::atomic<int> fleet_size{3};
   std::atomic<int> turns{0};  // In which something was asked.
   std::mutex mutex;
@@ -96,6 +98,7 @@ class LaterStore final : public Store {
   std::uint64_t Hash(std::string_view key) const noexcept override {
     return world_.state.Hash(key);
   }
+  bool IsSettled() noexcept override { return !world_.connects; }
   void Submit(std::span<Group> groups, Now now, Completion& completion) noexcept override {
     for (Group& group : groups) Note(group);
     for (Group& group : groups) waiting_.push_back({&group, now, &completion, false});
@@ -180,10 +183,12 @@ class PlaceUnderTest final : public SharedPlace {
     return std::make_unique<LaterStore>(world_, loop);
   }
   Duration timeout() const noexcept override { return world_.timeout; }
+  Duration time_to_settle() const noexcept override { return 2 * world_.timeout.load(); }
   void SetFleetSize(int size) noexcept override { world_.fleet_size = size; }
   CapChange SetCap(std::size_t bytes, Now now) noexcept override {
     return world_.state.SetCap(bytes, now);
   }
+  void Leave() noexcept override { world_.left.fetch_add(1); }
   bool IsFor(const Policy& /*policy*/) const override { return !world_.is_left; }
   Result<std::unique_ptr<SharedPlace>> Successor(const Policy& /*policy*/) override {
     if (world_.successor == nullptr) {

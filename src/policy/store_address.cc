@@ -335,6 +335,38 @@ Result<StoreAddress> StoreAddress::Parse(std::string_view text) {
   return AddressReader().Read(*found, rest);
 }
 
+namespace {
+
+bool IsSamePlace(const StoreAddress& a, const StoreAddress& b) {
+  if (a.kind != b.kind || a.database != b.database || a.master_name != b.master_name) return false;
+  if (a.kind == StoreAddress::Kind::kServer || a.kind == StoreAddress::Kind::kUnix) {
+    return a.hosts == b.hosts && a.path == b.path;
+  }
+  return std::ranges::any_of(a.hosts, [&](const StoreHost& host) {
+    return std::ranges::find(b.hosts, host) != b.hosts.end();
+  });
+}
+
+}  // namespace
+
+bool KeepSameState(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+  if (a == b) return true;
+  const auto parse = [](const std::vector<std::string>& texts) {
+    std::vector<StoreAddress> addresses;
+    for (const std::string& text : texts) {
+      if (Result<StoreAddress> address = StoreAddress::Parse(text)) {
+        addresses.push_back(*std::move(address));
+      }
+    }
+    return addresses;
+  };
+  // `memory` is no address, so it has none.
+  const auto is_same = [](const StoreAddress& x, const StoreAddress& y) {
+    return IsSamePlace(x, y);
+  };
+  return std::ranges::is_permutation(parse(a), parse(b), is_same);
+}
+
 std::vector<std::string> StoreAddress::Files() const {
   constexpr std::string_view kFile = "file:";
   std::vector<std::string> files;

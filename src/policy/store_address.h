@@ -65,6 +65,10 @@ struct StoreAddress {
   friend bool operator==(const StoreAddress&, const StoreAddress&) = default;
 };
 
+// Whether what is counted under one list of addresses, `memory` included, is known under the other:
+// by other names, other passwords or some other seeds of a cluster it is.
+bool KeepSameState(const std::vector<std::string>& a, const std::vector<std::string>& b);
+
 // What a message may say of an address that makes no sense: the part before ://, if anything.
 std::string SchemeOf(std::string_view text);
 

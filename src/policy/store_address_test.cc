@@ -96,6 +96,24 @@ TEST(StoreAddress, KnowsTheFilesThatItNames) {
       testing::ElementsAre("p", "s", "c", "d", "e"));
 }
 
+TEST(StoreAddress, TellsWhetherWhatIsCountedIsKnown) {
+  const auto same = [](std::vector<std::string> a, std::vector<std::string> b) {
+    EXPECT_EQ(KeepSameState(a, b), KeepSameState(b, a));
+    return KeepSameState(a, b);
+  };
+  EXPECT_TRUE(same({"memory"}, {"memory"}));
+  EXPECT_FALSE(same({"memory"}, {"redis://a"}));
+  EXPECT_TRUE(same({"redis://u:p@a"}, {"redis://:env:X@a:6379/0"}));
+  EXPECT_TRUE(same({"redis://a"}, {"rediss://a:6379?verify=no"}));
+  EXPECT_FALSE(same({"redis://a"}, {"redis://b"}));
+  EXPECT_FALSE(same({"redis://a"}, {"redis://a/1"}));
+  EXPECT_FALSE(same({"redis://a"}, {"redis://a", "redis://b"}));
+  EXPECT_TRUE(same({"redis://b", "redis://a"}, {"redis://a", "redis://b"}));
+  EXPECT_TRUE(same({"redis+cluster://a,b"}, {"redis+cluster://b,c"}));
+  EXPECT_FALSE(same({"redis+cluster://a,b"}, {"redis+cluster://c"}));
+  EXPECT_FALSE(same({"redis+sentinel://a/m"}, {"redis+sentinel://a/n"}));
+}
+
 TEST(StoreAddress, OverTlsNamesFiles) {
   const StoreAddress address =
       Good("rediss://cache?ca=ca.pem&cert=c.pem&key=k.pem&server_name=redis.example");

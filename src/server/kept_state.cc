@@ -45,6 +45,7 @@ Result<Engine> KeptState::Resume(const EngineOptions& options) {
   CheckRoom();
   Result<std::optional<ReadSnapshot>> snapshot = LoadSnapshot(path_, policy_, options);
   if (snapshot && *snapshot) {
+    read_ = path_;
     TellLoaded(path_, **snapshot, log_);
     return std::move((*snapshot)->loaded.engine);
   }
@@ -54,6 +55,7 @@ Result<Engine> KeptState::Resume(const EngineOptions& options) {
               (is_unread_ ? ", and the file stays where it is" : ""));
     if (!is_unread_) SetAside();
   }
+  if (!is_unread_) read_ = path_;
   return Engine::Make(policy_, options);
 }
 
@@ -68,7 +70,7 @@ void KeptState::Apply(const Policy& policy) {
   if (path == path_) return;
   path_ = std::move(path);
   if (path_.empty()) return log_.Info("will leave no snapshot");
-  is_unread_ = true;  // If there is one.
+  is_unread_ = path_ != read_;  // If there is one.
   log_.Info("will leave a snapshot", {{"file", path_}});
   CheckRoom();
 }

@@ -35,6 +35,7 @@ class KeptState {
   const Policy& policy_;
   const Log& log_;
   std::string path_;        // Empty: the policy wants none.
+  std::string read_;        // Where all that was there has been read.
   bool is_unread_ = false;  // There was a snapshot, and what is in it nobody knows.
 };
 

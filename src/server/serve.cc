@@ -171,9 +171,9 @@ int RunServe(const ServeOptions& options, const Console& console) {
                   *supervisor, log);
   log.Info("told to stop");
   supervisor->Stopping();
-  watcher->reset();  // From here on the policy is what it is.
   (*service)->Drain(kDrainTime);
   log.Info("all connections have ended");
+  watcher->reset();  // From here on the policy is what it is.
   return kept.Keep(*engine) ? kExitOk : kExitProblems;
 }
 

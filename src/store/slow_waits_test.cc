@@ -230,6 +230,16 @@ TEST_F(SlowAttemptsTest, AreRepeatedAfterANudgeThatMayHaveComeTooLate) {
   EXPECT_EQ(waiting_->size(), 1U);
 }
 
+TEST_F(SlowAttemptsTest, HoldUpNobodyWhoCancelsEvenIfThoseFromNowOnAreMadeAtOnce) {
+  const WaitId first = InLine("first", 1, seconds(100));
+  EXPECT_EQ(elsewhere_.Next().id, first);
+  waiting_->SetAttempts(Waiting::Attempts::kAtOnce, 1);
+  EXPECT_TRUE(waiting_->Cancel(first));  // Its answer never comes.
+  EXPECT_TRUE(Answer(first, Passes()));
+  while (given_back_ == 0) std::this_thread::yield();
+  EXPECT_EQ(waiting_->size(), 0U);
+}
+
 TEST_F(SlowAttemptsTest, GiveBackWhatACancelledOneTookAndLetTheNextTryAtOnce) {
   const WaitId first = InLine("first", 1, seconds(60));
   EXPECT_EQ(elsewhere_.Next().id, first);

@@ -130,6 +130,10 @@ class Store {
   // before it returns, others later on the same thread. Groups and what they point to stay where
   // they are until then.
   virtual void Submit(std::span<Group> groups, Now now, Completion& completion) noexcept = 0;
+
+  // Whether it is known how it fares, well or not. One that talks to servers has yet to find out
+  // while it connects to them for the first time.
+  virtual bool IsSettled() noexcept { return true; }
 };
 
 // Decides one group of a store that completes before it returns.

@@ -199,12 +199,10 @@ bool Waiting::Cancel(WaitId wait_id) {
   const Now now = clock_.Read();
   std::unique_lock lock(mutex_);
   auto found = waiters_.find(id);
-  if (attempts_ == Attempts::kAtOnce) {
-    attempt_over_.wait(lock, [&] {
-      found = waiters_.find(id);
-      return found == waiters_.end() || !found->second.attempting;
-    });
-  }
+  attempt_over_.wait(lock, [&] {
+    found = waiters_.find(id);
+    return found == waiters_.end() || !found->second.attempting || found->second.takes_a_while;
+  });
   if (found == waiters_.end() || found->second.cancelled) return false;
   Entry& entry = found->second;
   const bool has_place = entry.answer.has_value();
@@ -323,7 +321,9 @@ void Waiting::Attempt(Lock& lock, std::uint64_t id, Entry& entry, const Waiter::
   lock.unlock();
   const std::optional<Waiter::Answer> answer = entry.waiter->Attempt(chance);
   lock.lock();
-  if (answer) TakeIn(lock, id, entry, chance.now, *answer);
+  if (answer) return TakeIn(lock, id, entry, chance.now, *answer);
+  entry.takes_a_while = true;
+  attempt_over_.notify_all();
 }
 
 void Waiting::TakeOutcome(Lock& lock, Now now) {
@@ -340,6 +340,7 @@ void Waiting::TakeIn(Lock& lock, std::uint64_t id, Entry& entry, Now now,
                      const Waiter::Answer& answer) {
   --under_way_;
   entry.attempting = false;
+  entry.takes_a_while = false;
   attempt_over_.notify_all();
   const Decision& decision = answer.decision;
   if (entry.cancelled) {

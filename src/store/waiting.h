@@ -171,9 +171,10 @@ class Waiting {
     // Attempts are made without the lock, so that the others get in between them. While it is at
     // it, it is not to be taken out, and has no place in the schedule.
     bool attempting = false;
-    bool is_first = false;   // In its line, when it began.
-    bool nudged = false;     // Whether it should try again as soon as it is done.
-    bool cancelled = false;  // Whether it is wanted no more.
+    bool takes_a_while = false;  // The attempt was begun, and its outcome is yet to come.
+    bool is_first = false;       // In its line, when it began.
+    bool nudged = false;         // Whether it should try again as soon as it is done.
+    bool cancelled = false;      // Whether it is wanted no more.
   };
   using Lock = std::unique_lock<std::mutex>;
 

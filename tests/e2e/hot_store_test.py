@@ -21,7 +21,9 @@ import metrics_text
 import resp_wire
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "faults"))
-import redis_servers  # pylint: disable=wrong-import-position
+# pylint: disable=wrong-import-position
+import chaos_proxy
+import redis_servers
 
 LISTEN = "listen: { http: 127.0.0.1:0, resp: 127.0.0.1:0, grpc: 127.0.0.1:0 }\nfleet_size: 1\n"
 LIMIT = 20
@@ -32,16 +34,20 @@ rules:
 """
 
 
+SHAPED = "  - { name: shaped, match: { host: present }, key: host, limit: 1/min }\n"
+
+
 class Moving(unittest.TestCase):
-    def start(self, store="", **options):
-        self.service = self.enterContext(daemon.Daemon(LISTEN + store + RULES, threads=2, **options))
+    def start(self, store="", rules=RULES, **options):
+        self.rules = rules
+        self.service = self.enterContext(daemon.Daemon(LISTEN + store + rules, threads=2, **options))
         self.version = 1
         return self.service
 
     def change(self, store):
         """Until the policy is in force for every thread. What the log said since."""
         new = self.service.policy_file.with_suffix(".new")
-        new.write_text(LISTEN + store + RULES, encoding="utf-8")
+        new.write_text(LISTEN + store + self.rules, encoding="utf-8")
         after = len(self.service.log)
         os.replace(new, self.service.policy_file)
         self.service.tell(signal.SIGHUP)
@@ -117,6 +123,60 @@ class Moving(unittest.TestCase):
         while self.check(user="bob")["source"] == "store":
             self.assertLess(time.monotonic() - began, 1.5)
 
+    def test_nobody_is_denied_while_connections_are_made(self):
+        """With the timeout that everybody has, far from the server: to connect takes several times as
+        long as to ask."""
+        server = self.enterContext(redis_servers.Server())
+        proxy = self.enterContext(chaos_proxy.ChaosProxy(server.port))
+        store = f"on_store_failure: closed\nstore: {proxy.url}\n"
+        self.start(store)
+        self.await_source("store")
+        # Not slow by the breaker's measure, which is half of the timeout.
+        proxy.set("delay", 0.015)
+        over = threading.Event()
+        sources = collections.Counter()
+
+        def ask(number):
+            with http_wire.Client(self.service.http) as client:
+                while not over.is_set():
+                    sources[client.post("/v1/check", {"user": f"u{number}"}).json()["source"]] += 1
+
+        threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        try:
+            for turn in range(6):
+                self.change(store + f"redis: {{ connections: {2 + turn % 2} }}\n")
+                time.sleep(0.2)
+        finally:
+            over.set()
+            for thread in threads:
+                thread.join()
+        self.assertGreater(sources["store"], 100)
+        self.assertEqual(set(sources), {"store"}, sources)
+
+    def test_one_who_waits_does_not_keep_a_store_that_was_left(self):
+        broken = self.enterContext(redis_servers.Server())
+        other = self.enterContext(redis_servers.Server())
+        self.start(f"store: {broken.url}\n", rules=RULES + SHAPED)
+        self.await_source("store")
+        for _ in range(2):
+            self.check(host="shaped")
+        with http_wire.Client(self.service.http) as waiting:
+            waiting.send(http_wire.request("POST", "/v1/check",
+                                           {"host": "shaped", "wait_ms": 60_000}))
+            redis_servers.wait_until(lambda: self.metrics().value("weir_waiters") == 1, "it waits")
+            broken.kill()
+            self.await_source("fallback")
+            self.change(f"store: {other.url}\n")
+            self.await_source("store")
+            redis_servers.wait_until(
+                lambda: self.metrics().value("weir_degraded_seconds") == 0, "it is well")
+            # Its heartbeats came every second.
+            time.sleep(2.5)
+            self.assertEqual(self.metrics().value("weir_degraded_seconds"), 0)
+            self.assertEqual(self.metrics().value("weir_waiters"), 1)
+
     def test_a_password_that_is_replaced(self):
         server = self.enterContext(redis_servers.Server(password="first"))
         self.start(f"store: redis://:file:secret@{server.address}\nredis: {{ timeout: 2s }}\n",
@@ -183,12 +243,32 @@ class Moving(unittest.TestCase):
             assert not isinstance(reply, resp_wire.ErrorReply), reply
             return dict(zip(reply[::2], reply[1::2]))["allowed"] == 1
 
+        def everything_else(_):
+            """Batches, waits, reservations that may be settled elsewhere, limits of one's own, and
+            descriptors that are charged together."""
+            reply = other.post("/v1/check/batch", [{"org": "batch"}] * 3)
+            assert reply.status == 200 and len(reply.json()) == 3, reply
+            reply = other.post("/v1/check", {"org": "waits", "wait_ms": 5})
+            assert reply.status in (200, 429), reply
+            reply = other.post("/v1/reserve", {"org": f"reserves-{time.monotonic()}"})
+            assert reply.status == 200, reply
+            settled = other.post("/v1/commit", {"reservation": reply.json()["reservation"]})
+            assert settled.status in (200, 404), settled
+            reply = other_resp.call("CL.THROTTLE", "own", 5, 10, 60)
+            assert len(reply) == 5, reply
+            reply = grpc.ask("shop", grpc_client.entries(user="a"), grpc_client.entries(user="b"))
+            assert len(reply.statuses) == 2, reply
+            return False
+
         with http_wire.Client(self.service.http) as http, resp_wire.Client(self.service.resp) as resp, \
+                http_wire.Client(self.service.http) as other, \
+                resp_wire.Client(self.service.resp) as other_resp, \
                 grpc_client.Client(self.service.grpc) as grpc:
             threads = [threading.Thread(target=ask, args=arguments) for arguments in (
                 ("http", 0, lambda user: over_http(http, user)),
                 ("resp", 0, lambda user: over_resp(resp, user)),
-                ("grpc", 0, lambda user: grpc.check(user=user).allowed))]
+                ("grpc", 0, lambda user: grpc.check(user=user).allowed),
+                ("other", 0, everything_else))]
             for thread in threads:
                 thread.start()
             try:
@@ -199,7 +279,8 @@ class Moving(unittest.TestCase):
                 for thread in threads:
                     thread.join()
         self.assertEqual(wrong, [])
-        self.assertGreater(min(asked.values()), 20)
+        self.assertGreater(min(asked.values()), 10)
+        self.assertEqual(len(asked), 4)
         # Servers remember. In memory every visit begins anew: it is left five times, and was there
         # at the beginning.
         most = LIMIT * (len(servers) + 6)

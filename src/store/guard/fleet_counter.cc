@@ -37,8 +37,8 @@ std::string NameFrom(std::uint64_t random) {
 
 class FleetCounter::State : public std::enable_shared_from_this<FleetCounter::State> {
  public:
-  State(Fleet& fleet, std::shared_ptr<Guard::State> guard, Loop& loop)
-      : fleet_(fleet), guard_(std::move(guard)), loop_(loop) {}
+  State(Fleet& fleet, const Guard& guard, Loop& loop)
+      : fleet_(fleet), guard_(guard.state_), is_in_use_(guard.is_in_use_), loop_(loop) {}
 
   // Once it is held by its owner.
   void Start() {
@@ -48,7 +48,9 @@ class FleetCounter::State : public std::enable_shared_from_this<FleetCounter::St
   void Stop() noexcept { timer_.reset(); }
 
  private:
+  bool is_in_use() const noexcept { return is_in_use_->load(std::memory_order_relaxed); }
   void Beat() {
+    if (!is_in_use()) return;
     // Not when the answer is there: one that is lost must not end the beat.
     timer_->Start(DrawPause());
     fleet_.Beat(name_, [weak = weak_from_this()](Result<int> counted) {
@@ -56,6 +58,7 @@ class FleetCounter::State : public std::enable_shared_from_this<FleetCounter::St
     });
   }
   void OnCounted(const Result<int>& counted) {
+    if (!is_in_use()) return;
     const SteadyTime now = loop_.now().steady;
     if (!counted) return guard_->NoteFailure(counted.error(), now);
     guard_->NoteMembers(*counted, now);
@@ -69,6 +72,7 @@ class FleetCounter::State : public std::enable_shared_from_this<FleetCounter::St
 
   Fleet& fleet_;
   const std::shared_ptr<Guard::State> guard_;
+  const std::shared_ptr<const std::atomic<bool>> is_in_use_;
   Loop& loop_;
   std::uint64_t random_ = DrawRandom(guard_->seed());
   const std::string name_ = NameFrom(random_);
@@ -76,7 +80,7 @@ class FleetCounter::State : public std::enable_shared_from_this<FleetCounter::St
 };
 
 FleetCounter::FleetCounter(Fleet& fleet, Guard& guard, Loop& loop)
-    : state_(std::make_shared<State>(fleet, guard.state_, loop)) {
+    : state_(std::make_shared<State>(fleet, guard, loop)) {
   state_->Start();
 }
 FleetCounter::~FleetCounter() { state_->Stop(); }

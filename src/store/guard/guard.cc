@@ -1,6 +1,7 @@
 #include "store/guard/guard.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "store/guard/guard_state.h"
 
@@ -102,6 +103,7 @@ Guard::Stats Guard::State::stats() const noexcept {
 
 Guard::Guard(const GuardOptions& options, Clock& clock)
     : state_(std::make_shared<State>(options, clock.Read())) {}
+Guard::Guard(std::shared_ptr<State> state) : state_(std::move(state)) {}
 Guard::~Guard() = default;
 
 const KeyHasher& Guard::hasher() const noexcept { return state_->local().hasher(); }

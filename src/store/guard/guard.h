@@ -9,6 +9,7 @@
 // is a fleet's part: rate / N and burst max(1, burst / N) of buckets, max(1, limit / N) of others.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -41,6 +42,11 @@ class Guard {
   Guard(const GuardOptions& options, Clock& clock);
   ~Guard();
 
+  // For another store in place of this one: what decides when that fails is the same, and goes on.
+  Guard ForAnother() const { return Guard(state_); }
+  // The other is in use now: what becomes of calls to the stores of this one says nothing about it.
+  void Retire() noexcept { is_in_use_->store(false, std::memory_order_relaxed); }
+
   // The identities of keys go by this.
   const KeyHasher& hasher() const noexcept;
 
@@ -71,7 +77,10 @@ class Guard {
   friend class GuardedStore;
   friend class FleetCounter;
   class State;
+  explicit Guard(std::shared_ptr<State> state);
+
   std::shared_ptr<State> state_;
+  std::shared_ptr<std::atomic<bool>> is_in_use_ = std::make_shared<std::atomic<bool>>(true);
 };
 
 // Belongs to the thread of the store behind it.

@@ -58,8 +58,8 @@ class GuardedStore::Flight final : public Completion {
 // Outlives the GuardedStore while groups are under way.
 class GuardedStore::State : public std::enable_shared_from_this<GuardedStore::State> {
  public:
-  State(Store& behind, std::shared_ptr<Guard::State> guard, Loop& loop)
-      : behind_(behind), guard_(std::move(guard)), loop_(loop) {}
+  State(Store& behind, const Guard& guard, Loop& loop)
+      : behind_(behind), guard_(guard.state_), is_in_use_(guard.is_in_use_), loop_(loop) {}
 
   std::uint64_t Hash(std::string_view key) const noexcept { return guard_->local().Hash(key); }
   void PassOn(std::span<Group> groups, Now now, Completion& told) noexcept;
@@ -75,10 +75,12 @@ class GuardedStore::State : public std::enable_shared_from_this<GuardedStore::St
 
  private:
   void Mend(Group& group, Now now) noexcept;
+  bool is_in_use() const noexcept { return is_in_use_->load(std::memory_order_relaxed); }
   Flight& TakeFlight();
 
   Store& behind_;
   const std::shared_ptr<Guard::State> guard_;
+  const std::shared_ptr<const std::atomic<bool>> is_in_use_;
   Loop& loop_;
   Shares shares_;
   Fallback fallback_{guard_->local(), shares_};
@@ -123,18 +125,18 @@ void GuardedStore::State::Finish(Group& group) noexcept {
   if (Settles(group)) feed_.Release(group.reservation, now);
   if (group.error && IsStoreFailure(*group.error)) [[unlikely]]
     return Mend(group, now);
-  if (NeedsStore(group)) guard_->NoteSuccess(now.steady);
+  if (NeedsStore(group) && is_in_use()) guard_->NoteSuccess(now.steady);
   if (!group.error && !Settles(group)) feed_.Take(group, guard_->fleet_size(), now);
 }
 
 void GuardedStore::State::Mend(Group& group, Now now) noexcept {
-  if (!ended_) guard_->NoteFailure(*group.error, now.steady);
+  if (!ended_ && is_in_use()) guard_->NoteFailure(*group.error, now.steady);
   if (Settles(group) || !HasRoomForDecisions(group)) return;
   guard_->NoteDecided(fallback_.Decide(group, guard_->fleet_size(), now));
 }
 
 GuardedStore::GuardedStore(Store& behind, Guard& guard, Loop& loop)
-    : state_(std::make_shared<State>(behind, guard.state_, loop)) {}
+    : state_(std::make_shared<State>(behind, guard, loop)) {}
 GuardedStore::~GuardedStore() { state_->End(); }
 
 std::uint64_t GuardedStore::Hash(std::string_view key) const noexcept { return state_->Hash(key); }

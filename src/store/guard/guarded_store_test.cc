@@ -62,6 +62,36 @@ TEST(GuardedStore, DecidesByItsNewShareWhenTheFleetSizeIsSetAnew) {
   EXPECT_EQ(process.Check("bob", limit).limit, 100);
 }
 
+TEST(GuardedStore, SaysNothingOfTheStoreInUseOnceItIsAnother) {
+  GuardedUnderTest process;
+  const Limit limit = LimitOf("100/h");
+  EXPECT_EQ(process.Check("ann", limit).source, Source::kStore);
+  Guard other = process.guard.ForAnother();
+  StoreBehind behind(other.hasher(), process.loop.clock.Read());
+  GuardedStore store(behind, other, process.loop);
+  process.guard.Retire();
+  // It is still answered, by the same share.
+  process.behind.Fail();
+  EXPECT_EQ(process.Check("ann", limit).source, Source::kFallback);
+  EXPECT_EQ(process.Check("ann", limit).remaining, 22);
+  EXPECT_FALSE(other.IsDegraded());
+  EXPECT_TRUE(process.notices.empty());
+  // What the other says counts.
+  behind.Fail();
+  const Charge charge = process.ChargeFor("ann", limit);
+  Decision decision;
+  Group group{.charges = {&charge, 1}, .decisions = {&decision, 1}};
+  Told told;
+  store.Submit({&group, 1}, process.loop.now(), told);
+  EXPECT_EQ(group.decision.remaining, 21);
+  EXPECT_TRUE(other.IsDegraded());
+  // A store that was left and answers does not make it well.
+  process.behind.Recover();
+  process.loop.clock.Advance(seconds(5));
+  EXPECT_EQ(process.Check("ann", limit).source, Source::kStore);
+  EXPECT_TRUE(other.IsDegraded());
+}
+
 TEST(GuardedStore, LetsThroughWhatIsOpenWhenTheStoreFails) {
   GuardedUnderTest process;
   process.behind.Fail();

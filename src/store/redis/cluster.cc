@@ -126,6 +126,13 @@ bool Cluster::IsWell() const noexcept {
          });
 }
 
+bool Cluster::IsSettled() noexcept {
+  if (!has_map_) return WhyUnknown().has_value();
+  return std::ranges::all_of(members_, [](auto& member) {
+    return member.second.unlisted || member.second.node->IsSettled();
+  });
+}
+
 void Cluster::OnReady(Node&) noexcept {
   if (!has_map_) Ask();
 }

@@ -22,6 +22,7 @@ class Cluster final : public Topology, private Node::Watcher {
 
   Node* Find(std::uint16_t slot) noexcept override { return owners_[slot]; }
   std::optional<Obstacle> WhyUnknown() noexcept override;
+  bool IsSettled() noexcept override;
   bool divides_slots() const noexcept override { return true; }
   Node* FindPointedTo(const Endpoint& site, Node& asked) override;
   void Move(std::uint16_t slot, Node& there) noexcept override;

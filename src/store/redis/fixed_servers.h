@@ -4,6 +4,7 @@
 // its slots move.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -23,6 +24,9 @@ class FixedServers final : public Topology, private Node::Watcher {
 
   Node* Find(std::uint16_t slot) noexcept override { return nodes_[owners_[slot]].get(); }
   std::optional<Obstacle> WhyUnknown() noexcept override { return std::nullopt; }
+  bool IsSettled() noexcept override {
+    return std::ranges::all_of(nodes_, [](const auto& node) { return node->IsSettled(); });
+  }
   bool is_single() const noexcept override { return nodes_.size() == 1; }
 
  private:

@@ -64,6 +64,9 @@ class Node final : private Connection::Owner {
   // Whether it has so much to do that another call would only stand behind others.
   bool is_busy() const noexcept;
 
+  // Whether it can be asked, or is known not to answer; not while it connects for the first time.
+  bool IsSettled() noexcept { return is_ready() || WhyNot().has_value(); }
+
   // None if a call may be sent, or wait to be.
   std::optional<Obstacle> WhyNot() noexcept;
   // It may end before this returns.

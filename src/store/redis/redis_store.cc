@@ -52,6 +52,7 @@ class RedisStore::State {
 
   std::uint64_t Hash(std::string_view key) const noexcept { return hasher_(key); }
   void Submit(Group& group, Completion& completion) noexcept;
+  bool IsSettled() noexcept { return topology_ == nullptr || topology_->IsSettled(); }
   void Beat(std::string_view member, std::function<void(Result<int>)> counted);
 
  private:
@@ -144,6 +145,8 @@ std::uint64_t RedisStore::Hash(std::string_view key) const noexcept { return sta
 void RedisStore::Submit(std::span<Group> groups, Now /*now*/, Completion& completion) noexcept {
   for (Group& group : groups) state_->Submit(group, completion);
 }
+
+bool RedisStore::IsSettled() noexcept { return state_->IsSettled(); }
 
 void RedisStore::Beat(std::string_view member, std::function<void(Result<int>)> counted) {
   state_->Beat(member, std::move(counted));

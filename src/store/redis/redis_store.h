@@ -61,6 +61,7 @@ class RedisStore final : public Store, public Fleet {
   // Charges must have keys. Completes later, but for groups that count nothing and those that fail
   // at once, which it may complete before it returns.
   void Submit(std::span<Group> groups, Now now, Completion& completion) noexcept override;
+  bool IsSettled() noexcept override;
 
   void Beat(std::string_view member, std::function<void(Result<int>)> counted) override;
 

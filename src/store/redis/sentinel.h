@@ -20,6 +20,9 @@ class SentinelMaster final : public Topology, private Node::Watcher {
 
   Node* Find(std::uint16_t /*slot*/) noexcept override { return master_.get(); }
   std::optional<Obstacle> WhyUnknown() noexcept override;
+  bool IsSettled() noexcept override {
+    return master_ != nullptr ? master_->IsSettled() : WhyUnknown().has_value();
+  }
   bool is_single() const noexcept override { return true; }
   void Suspect(Node& /*node*/) noexcept override { AskAnother(); }
   void CountFault(StoreFault fault, std::uint64_t calls) noexcept override {

@@ -24,6 +24,8 @@ class Topology {
   virtual Node* Find(std::uint16_t slot) noexcept = 0;
   // When nothing is known: none if waiting is worth it.
   virtual std::optional<Obstacle> WhyUnknown() noexcept = 0;
+  // Whether it is known of all that is there how it fares.
+  virtual bool IsSettled() noexcept = 0;
   // Whether a call may have keys of one slot only.
   virtual bool divides_slots() const noexcept { return false; }
   // All slots are with one server.
