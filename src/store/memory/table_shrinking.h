@@ -78,6 +78,7 @@ auto Table<kPayloadWords, Atomics, Shape>::Settle(const Array& array, std::size_
   const std::uint64_t home = array.HomeOf(head.fingerprint);
   for (;;) {
     if (TableSlot* slot = TakeFree(array, reach, head, now); slot != nullptr) return slot;
+    NoteFull();
     const auto [victim, owner] = FirstToGo(array, home);
     if (victim == nullptr) return TakeFree(array, kMaxReach, head, now);
     if (Rank(head) <= Rank(owner)) return nullptr;
