@@ -209,17 +209,21 @@ TEST(ShrinkingTable, MovesPayloadsWithTheirKeysAndReleasesThoseItGivesUp) {
 TEST(ShrinkingTable, HandsOutBlankPayloadsFromAddressesItHadBefore) {
   Wide wide;
   constexpr std::uint64_t kKeys = 400;
+  Ticks now = kNow;
   for (std::uint64_t round = 0; round < 20; ++round) {
+    const std::size_t small = wide.table.bytes();
     for (std::uint64_t n = 0; n < kKeys; ++n) {
-      const auto locked = wide.table.Lock(Key(round * kKeys + n), kNow + Ticks(1'000'000'000));
+      const auto locked = wide.table.Lock(Key(round * kKeys + n), now);
       ASSERT_TRUE(locked.absent);
       ASSERT_EQ(locked.slot->payload[0], 0U);
       ASSERT_EQ(locked.slot->payload[1], 0U);
       locked.slot->payload[0] = locked.slot->payload[1] = ~std::uint64_t{0};
-      wide.table.Unlock(locked, MakeWord(kNow));
+      wide.table.Unlock(locked, MakeWord(now + ToTicks(std::chrono::seconds(1))));
     }
-    wide.table.ShrinkTo({.bytes = 0, .live = 0}, kNow);
-    wide.table.UseMore(kNow);
+    EXPECT_GT(wide.table.bytes(), small);
+    now += ToTicks(std::chrono::minutes(1));
+    wide.table.ShrinkTo({.bytes = 0, .live = 0}, now);
+    EXPECT_EQ(wide.table.entries(), 0U);
   }
 }
 
