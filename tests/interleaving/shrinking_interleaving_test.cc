@@ -79,12 +79,12 @@ struct ShrinkingScenarios {
   // One grows what the other makes smaller.
   static Scenario GrowWhileShrinking() {
     auto subject = std::make_shared<S>(true, 2);
-    for (std::uint64_t key = 0; key < 5; ++key) subject->Charge(Spread(key), 1);
+    for (std::uint64_t key = 0; key < 4; ++key) subject->Charge(Spread(key), 1);
     return {{[=] {
-               for (std::uint64_t key = 5; key < 8; ++key) subject->Charge(Spread(key), 1);
+               for (std::uint64_t key = 4; key < 6; ++key) subject->Charge(Spread(key), 1);
              },
-             [=] { subject->ShrinkTo(2, 6); }},
-            [=] { return AuditOfSize(*subject, true); }};
+             [=] { subject->ShrinkTo(3, 6); }},
+            [=] { return AuditOfSize(*subject, false); }};
   }
 
   static std::map<std::string, std::function<Scenario()>> All() {

@@ -129,7 +129,21 @@ TEST_P(CapAmongThreads, AdmitsExactlyTheBurstOnEveryKeyWhereNobodyHasToGiveWay) 
   }
 }
 
-TEST_P(CapAmongThreads, IsKeptThoughMoreComeThanItHasRoomFor) {
+INSTANTIATE_TEST_SUITE_P(Algorithms, CapAmongThreads, testing::ValuesIn(EveryAlgorithm()),
+                         NameOfAlgorithm());
+
+// One for each part of a store.
+std::vector<AlgorithmCase> OneForEachPart() {
+  std::vector<AlgorithmCase> cases = EveryAlgorithm();
+  std::erase_if(cases, [](const AlgorithmCase& it) {
+    return it.name.starts_with("Leaky") || it.name == "FixedWindow" || it.name == "SlidingLog";
+  });
+  return cases;
+}
+
+class FloodedCapAmongThreads : public CapAmongThreads {};
+
+TEST_P(FloodedCapAmongThreads, IsKeptThoughMoreComeThanItHasRoomFor) {
   constexpr int kKeys = 300;
   std::atomic<std::int64_t> admitted{0};
   std::array<std::int64_t, kThreads> flooded{};
@@ -142,17 +156,15 @@ TEST_P(CapAmongThreads, IsKeptThoughMoreComeThanItHasRoomFor) {
     }
     passed_ += 1'000;
   });
-  for (int round = 0; round < 6; ++round) {
-    const std::size_t cap =
-        round % 2 == 0 ? kMinCapBytes : (3 + static_cast<unsigned>(round)) * kMiB;
+  for (const std::size_t cap : {kMinCapBytes, 5 * kMiB, kMinCapBytes}) {
     EXPECT_TRUE(under_test_.store.SetCap(cap, Read()).within_cap);
-    Await(400);
+    Await(250);
   }
-  EXPECT_TRUE(under_test_.store.SetCap(kMinCapBytes, Read()).within_cap);
   Stop();
   EXPECT_LE(under_test_.store.Stats().bytes, kMinCapBytes);
   const auto forgotten = static_cast<std::int64_t>(Evicted());
   EXPECT_LE(admitted, GetParam().at_once * (kKeys + forgotten));
+  if (under_test_.store.Stats().event_chunks == 0) return;
   // No chunk is lost.
   const auto reset = [&](const std::string& key, const Limit& limit) {
     under_test_.store.Decide(under_test_.ChargeFor(key, limit, 1, Verb::kReset), Read());
@@ -166,7 +178,7 @@ TEST_P(CapAmongThreads, IsKeptThoughMoreComeThanItHasRoomFor) {
   EXPECT_EQ(under_test_.store.Stats().event_chunks, 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Algorithms, CapAmongThreads, testing::ValuesIn(EveryAlgorithm()),
+INSTANTIATE_TEST_SUITE_P(Algorithms, FloodedCapAmongThreads, testing::ValuesIn(OneForEachPart()),
                          NameOfAlgorithm());
 
 }  // namespace

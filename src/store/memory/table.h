@@ -294,6 +294,12 @@ class Table {
   std::size_t ReachWhileShrinking() const noexcept {
     return shrinks_into_full_.load(std::memory_order_relaxed) ? Shape::kReachAtCap : kMaxReach;
   }
+  // Somebody found no place: nobody needs to look as far for one any more.
+  void NoteFull() noexcept {
+    if (!shrinks_into_full_.load(std::memory_order_relaxed)) {
+      shrinks_into_full_.store(true, std::memory_order_relaxed);
+    }
+  }
   // Null slots if the system refuses, or if fewer than `spare` places would be left.
   Array MapArray(std::uint64_t lines, std::size_t spare = 0) noexcept;
   template <typename Visitor>

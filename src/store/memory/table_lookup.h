@@ -235,6 +235,7 @@ auto Table<kPayloadWords, Atomics, Shape>::TakeOver(View& view, SlotHead head, T
   }
   if (TableSlot* slot = TakeFree(view.current, reach, head, now); slot != nullptr) return slot;
   if (!at_cap && patient) return nullptr;
+  if (shrinking) NoteFull();
   if (TableSlot* slot = Evict(view.current, head); slot != nullptr) return slot;
   // All its neighbours are locked, perhaps by the very group that this key belongs to.
   return at_cap ? TakeFree(view.current, kMaxReach, head, now) : nullptr;

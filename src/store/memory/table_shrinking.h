@@ -63,7 +63,7 @@ auto Table<kPayloadWords, Atomics, Shape>::StartShrinking(std::uint64_t lines,
   const Array current = MapArray(lines, kMovesForGrowth);
   if (current.slots == nullptr) return Progress::kNone;
   // Where nearly all places will be taken, to look far for a free one costs much and finds little.
-  const std::size_t nearly_all = lines * kSlotsPerLine / 16 * 15;
+  const std::size_t nearly_all = lines * kSlotsPerLine * 15 / 16;
   shrinks_into_full_.store(live > nearly_all, std::memory_order_relaxed);
   grow_at_.store(FullAt(current), std::memory_order_relaxed);
   PublishView(current, old);
@@ -78,6 +78,7 @@ auto Table<kPayloadWords, Atomics, Shape>::Settle(const Array& array, std::size_
   const std::uint64_t home = array.HomeOf(head.fingerprint);
   for (;;) {
     if (TableSlot* slot = TakeFree(array, reach, head, now); slot != nullptr) return slot;
+    NoteFull();
     const auto [victim, owner] = FirstToGo(array, home);
     if (victim == nullptr) return TakeFree(array, kMaxReach, head, now);
     if (Rank(head) <= Rank(owner)) return nullptr;

@@ -11,7 +11,13 @@ namespace weir {
 inline constexpr Ticks kNow(1'000'000'000);
 inline constexpr std::size_t kCap = std::size_t{64} << 20;
 
-constexpr std::uint64_t Key(std::uint64_t n) { return (n + 1) * 0x9e3779b97f4a7c15; }
+// Spread as a hash is, with lines that get more than their part.
+constexpr std::uint64_t Key(std::uint64_t n) {
+  std::uint64_t key = (n + 1) * 0x9e3779b97f4a7c15;
+  key = (key ^ key >> 30) * 0xbf58476d1ce4e5b9;
+  key = (key ^ key >> 27) * 0x94d049bb133111eb;
+  return key ^ key >> 31;
+}
 
 // A table without payload, and what its keys should have.
 class Buckets {
