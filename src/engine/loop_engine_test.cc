@@ -335,67 +335,64 @@ TEST_F(LoopEngineTest, IsAnsweredUnderThePolicyItWasAskedUnder) {
 
 // --- Another store ---
 
-TEST_F(LoopEngineTest, AnswersWhatWasAskedWhereItWasAskedAndGoesOnElsewhere) {
+class MovingLoopEngineTest : public LoopEngineTest {
+ protected:
+  MovingLoopEngineTest() { world_.successor = &elsewhere_; }
+
+  SharedWorld elsewhere_{MemoryStoreOptions{.hasher = world_.state.hasher()}, loop_.clock.Read()};
+};
+
+TEST_F(MovingLoopEngineTest, AnswersWhatWasAskedWhereItWasAskedAndGoesOnElsewhere) {
   Start();
-  SharedWorld elsewhere(MemoryStoreOptions{.hasher = world_.state.hasher()}, loop_.clock.Read());
-  world_.successor = &elsewhere;
   EXPECT_EQ(Check("ann").remaining, 1);
   const auto before = Ask({.request = {.user = "ann"}});
   ASSERT_TRUE(engine_->Apply(PolicyOf(kElsewhere)));
   EXPECT_EQ(Check("ann").remaining, 1);
   EXPECT_EQ((*before)->answer.decision.remaining, 0);
-  EXPECT_EQ(elsewhere.TakeSeen().size(), 1U);
-  EXPECT_EQ(elsewhere.beating, 1);
+  EXPECT_EQ(elsewhere_.TakeSeen().size(), 1U);
+  EXPECT_EQ(elsewhere_.beating, 1);
 }
 
-TEST_F(LoopEngineTest, AsksWhereItDidUntilItIsConnectedElsewhere) {
+TEST_F(MovingLoopEngineTest, AsksWhereItDidUntilItIsConnectedElsewhere) {
   Start();
-  SharedWorld elsewhere(MemoryStoreOptions{.hasher = world_.state.hasher()}, loop_.clock.Read());
-  world_.successor = &elsewhere;
-  elsewhere.connects = true;
+  elsewhere_.connects = true;
   EXPECT_EQ(Check("ann").remaining, 1);
   ASSERT_TRUE(engine_->Apply(PolicyOf(kElsewhere)));
   EXPECT_EQ(Check("ann").remaining, 0);
-  EXPECT_TRUE(elsewhere.TakeSeen().empty());
-  elsewhere.connects = false;
+  EXPECT_TRUE(elsewhere_.TakeSeen().empty());
+  elsewhere_.connects = false;
   loop_.Advance(milliseconds(10));
   EXPECT_EQ(Check("ann").remaining, 1);
-  EXPECT_EQ(elsewhere.TakeSeen().size(), 1U);
+  EXPECT_EQ(elsewhere_.TakeSeen().size(), 1U);
 }
 
-TEST_F(LoopEngineTest, DoesNotWaitForeverToBeConnectedElsewhere) {
+TEST_F(MovingLoopEngineTest, DoesNotWaitForeverToBeConnectedElsewhere) {
   Start();
-  SharedWorld elsewhere(MemoryStoreOptions{.hasher = world_.state.hasher()}, loop_.clock.Read());
-  world_.successor = &elsewhere;
-  elsewhere.connects = true;
+  elsewhere_.connects = true;
   ASSERT_TRUE(engine_->Apply(PolicyOf(kElsewhere)));
   EXPECT_EQ(Check("ann").remaining, 1);
   loop_.Advance(2 * SharedWorld::kTimeout);
   EXPECT_EQ(Check("ann").remaining, 1);
-  EXPECT_EQ(elsewhere.TakeSeen().size(), 1U);
+  EXPECT_EQ(elsewhere_.TakeSeen().size(), 1U);
 }
 
-TEST_F(LoopEngineTest, ForgetsAStoreThatItNeverConnectedTo) {
+TEST_F(MovingLoopEngineTest, ForgetsAStoreThatItNeverConnectedTo) {
   Start();
-  SharedWorld elsewhere(MemoryStoreOptions{.hasher = world_.state.hasher()}, loop_.clock.Read());
-  world_.successor = &elsewhere;
-  elsewhere.connects = true;
+  elsewhere_.connects = true;
   ASSERT_TRUE(engine_->Apply(PolicyOf(kElsewhere)));
   EXPECT_EQ(Check("ann").remaining, 1);
-  EXPECT_EQ(elsewhere.open, 1);
+  EXPECT_EQ(elsewhere_.open, 1);
   ASSERT_TRUE(engine_->Apply(PolicyOf(kInMemory)));
   loop_.Advance(milliseconds(10));
-  EXPECT_EQ(elsewhere.open, 0);
+  EXPECT_EQ(elsewhere_.open, 0);
   EXPECT_EQ(Check("ann").source, Source::kMemory);
 }
 
-TEST_F(LoopEngineTest, GivesAStoreItsTimeThoughItIsTwoStoresAgo) {
+TEST_F(MovingLoopEngineTest, GivesAStoreItsTimeThoughItIsTwoStoresAgo) {
   Start();
-  SharedWorld second(MemoryStoreOptions{.hasher = world_.state.hasher()}, loop_.clock.Read());
   SharedWorld third(MemoryStoreOptions{.hasher = world_.state.hasher()}, loop_.clock.Read());
-  world_.successor = &second;
-  second.successor = &third;
-  second.timeout = milliseconds(1);
+  elsewhere_.successor = &third;
+  elsewhere_.timeout = milliseconds(1);
   world_.silent = true;
   const auto heard = Ask({.request = {.user = "ann"}});
   ASSERT_TRUE(engine_->Apply(PolicyOf(kElsewhere)));
@@ -405,28 +402,26 @@ TEST_F(LoopEngineTest, GivesAStoreItsTimeThoughItIsTwoStoresAgo) {
   ASSERT_TRUE(engine_->Apply(PolicyOf(store)));
   EXPECT_EQ(Check("ann").remaining, 1);
   loop_.Advance(milliseconds(100));
-  EXPECT_EQ(second.open, 0);
+  EXPECT_EQ(elsewhere_.open, 0);
   EXPECT_EQ(world_.open, 1) << "somebody still asks there";
   loop_.Advance(4 * SharedWorld::kTimeout);
   EXPECT_EQ(world_.open, 0);
 }
 
-TEST_F(LoopEngineTest, LeavesTheStoreBeforeWhenAllMustBeAnswered) {
+TEST_F(MovingLoopEngineTest, LeavesTheStoreBeforeWhenAllMustBeAnswered) {
   Start();
-  SharedWorld elsewhere(MemoryStoreOptions{.hasher = world_.state.hasher()}, loop_.clock.Read());
-  world_.successor = &elsewhere;
   EXPECT_EQ(world_.open, 1);
   ASSERT_TRUE(engine_->Apply(PolicyOf(kElsewhere)));
   // Even if nobody asks.
   questions_->TakeUpStore();
-  EXPECT_EQ(elsewhere.open, 1);
+  EXPECT_EQ(elsewhere_.open, 1);
   EXPECT_EQ(world_.open, 1);
   loop_.Advance(4 * SharedWorld::kTimeout);
   EXPECT_EQ(world_.open, 0);
   EXPECT_EQ(Check("ann").remaining, 1);
 }
 
-TEST_F(LoopEngineTest, CountsABanWhereItsDenialWasDecided) {
+TEST_F(MovingLoopEngineTest, CountsABanWhereItsDenialWasDecided) {
   Start(kBans);
   const Question question{.request = {.ip = "192.0.2.1"}};
   Hear(question);
@@ -443,7 +438,7 @@ TEST_F(LoopEngineTest, CountsABanWhereItsDenialWasDecided) {
   EXPECT_EQ((*heard)->answer.decision.reason, Reason::kLimited);
 }
 
-TEST_F(LoopEngineTest, CountsBansInMemoryOnceTheStoreIsThere) {
+TEST_F(MovingLoopEngineTest, CountsBansInMemoryOnceTheStoreIsThere) {
   Start(kBans);
   const std::string rules(kBans.substr(kBans.find("rules:")));
   ASSERT_TRUE(engine_->Apply(PolicyOf(rules)));
@@ -461,7 +456,7 @@ TEST_F(LoopEngineTest, CountsBansInMemoryOnceTheStoreIsThere) {
   EXPECT_EQ((*together)->answer.decision.reason, Reason::kBanned);
 }
 
-TEST_F(LoopEngineTest, CountsLimitsThatComeWithRequestsInMemoryToo) {
+TEST_F(MovingLoopEngineTest, CountsLimitsThatComeWithRequestsInMemoryToo) {
   Start();
   ASSERT_TRUE(engine_->Apply(PolicyOf(kInMemory)));
   const Limit limit = *Limit::Parse("3/min");
