@@ -128,6 +128,22 @@ TEST(SetCap, LoweredTakesFirstWhatNobodyNeeds) {
   }
 }
 
+TEST(SetCap, LoweredTakesFirstWhatLogsHeldWhoseTimeHasPassed) {
+  StoreUnderTest under_test({.cap_bytes = 64 * kMiB, .hash_seed = 7});
+  const Limit passing = LimitOf("10k/s", {.algorithm = Algorithm::kSlidingLog});
+  for (int i = 0; i < 400'000; ++i) {
+    under_test.clock.Advance(Duration(1));
+    under_test.Check(KeyOf(i % 100), passing);
+  }
+  under_test.clock.Advance(seconds(2));
+  const Limit bucket = LimitOf("1/day");
+  for (int i = 0; i < 45'000; ++i) under_test.Check(KeyOf(i), bucket);
+  ASSERT_GT(under_test.store.Stats().bytes, 7 * kMiB);
+  SetCap(under_test, kMinCapBytes);
+  EXPECT_EQ(Evicted(under_test), 0U);
+  for (int i = 0; i < 45'000; ++i) ASSERT_FALSE(under_test.Check(KeyOf(i), bucket).allowed) << i;
+}
+
 TEST(SetCap, LoweredTooFarForgetsThoseBeingDeniedLast) {
   for (const AlgorithmCase& algorithm : EveryAlgorithm()) {
     SCOPED_TRACE(algorithm.name);
