@@ -65,16 +65,30 @@ void EventPool::Extend(std::size_t bytes) noexcept {
   end_ = later_[later_made_++].end;
 }
 
+std::uint32_t EventPool::TakeFree() noexcept {
+  if (first_free_ == 0) return 0;
+  const std::uint32_t chunk = std::exchange(first_free_, At(first_free_).next);
+  --free_;
+  return chunk;
+}
+
 std::uint32_t EventPool::Take() noexcept {
   const std::scoped_lock lock(mutex_);
-  for (int i = 0; i < 16 && first_free_ == 0 && unsorted_free_ != 0; ++i) SortSomeFree();
-  if (first_free_ != 0) {
-    const std::uint32_t chunk = first_free_;
-    first_free_ = At(chunk).next;
-    --free_;
-    return chunk;
+  const bool lowering = ceiling_ != kNoCeiling;
+  if (lowering && in_use() >= ceiling_) {
+    // Whoever comes may give up others' logs for it, and is not sent away for long; but what was
+    // given up in order to have fewer must not all be taken again.
+    const bool in_excess = in_use() > ceiling_;
+    if (!in_excess || 2 * taken_again_ >= given_back_) return 0;
+    ++taken_again_;
   }
-  if (used_ > ceiling_) return 0;
+  for (int i = 0; i < 16 && first_free_ == 0 && first_unsorted_ != 0; ++i) SortSomeFree();
+  if (const std::uint32_t chunk = TakeFree(); chunk != 0) return chunk;
+  if (lowering && used_ > ceiling_) {
+    if (first_beyond_ == 0) return 0;
+    --beyond_free_;
+    return std::exchange(first_beyond_, At(first_beyond_).next);
+  }
   if (used_ == taken_) {
     const bool fits = std::size_t{taken_} + kChunksPerStep <= end_;
     if (!fits || !budget_.TryTake(kStepBytes, spare_bytes_)) return 0;
@@ -84,13 +98,10 @@ std::uint32_t EventPool::Take() noexcept {
 }
 
 void EventPool::Free(std::uint32_t chunk) noexcept {
-  if (chunk > ceiling_) {
-    ++dropped_;
-    return;
-  }
-  At(chunk).next = first_free_;
-  first_free_ = chunk;
-  ++free_;
+  std::uint32_t& list = chunk > ceiling_ ? first_beyond_ : first_free_;
+  ++(chunk > ceiling_ ? beyond_free_ : free_);
+  At(chunk).next = std::exchange(list, chunk);
+  ++given_back_;
 }
 
 void EventPool::GiveBack(std::uint32_t chunk) noexcept {
@@ -115,7 +126,7 @@ void EventPool::GiveBackLog(std::uint64_t* payload) noexcept {
 
 std::size_t EventPool::chunks_in_use() const noexcept {
   const std::scoped_lock lock(mutex_);
-  return used_ - 1 - free_ - dropped_;
+  return in_use();
 }
 
 void EventPool::StartLowering(std::size_t bytes) noexcept {
@@ -123,26 +134,35 @@ void EventPool::StartLowering(std::size_t bytes) noexcept {
   const std::scoped_lock lock(mutex_);
   if (taken_ - 1 <= most) return;
   ceiling_ = static_cast<std::uint32_t>(most);
-  unsorted_free_ = std::exchange(first_free_, 0);
+  first_unsorted_ = std::exchange(first_free_, 0);
+  given_back_ = 0;
+  taken_again_ = 0;
 }
 
 void EventPool::SortSomeFree() noexcept {
-  for (int i = 0; i < kSortedAtOnce && unsorted_free_ != 0; ++i) {
-    const std::uint32_t chunk = std::exchange(unsorted_free_, At(unsorted_free_).next);
+  for (int i = 0; i < kSortedAtOnce && first_unsorted_ != 0; ++i) {
+    const std::uint32_t chunk = std::exchange(first_unsorted_, At(first_unsorted_).next);
     --free_;
     Free(chunk);
+    --given_back_;  // It was free before.
   }
 }
 
 std::uint32_t EventPool::beyond_in_use() const noexcept {
   const std::uint32_t handed_out = used_ - 1;
-  return handed_out > ceiling_ ? handed_out - ceiling_ - dropped_ : 0;
+  return handed_out > ceiling_ ? handed_out - ceiling_ - beyond_free_ : 0;
 }
 
 std::size_t EventPool::excess() const noexcept {
   const std::scoped_lock lock(mutex_);
-  const std::uint32_t in_use = used_ - 1 - free_ - dropped_;
-  return in_use > ceiling_ ? in_use - ceiling_ : 0;
+  return in_use() > ceiling_ ? in_use() - ceiling_ : 0;
+}
+
+std::uint32_t EventPool::TakeBelow() noexcept {
+  const std::scoped_lock lock(mutex_);
+  while (first_free_ == 0 && first_unsorted_ != 0) SortSomeFree();
+  if (const std::uint32_t chunk = TakeFree(); chunk != 0) return chunk;
+  return used_ <= ceiling_ && used_ < taken_ ? used_++ : 0;
 }
 
 bool EventPool::MoveDown(std::uint64_t* payload) noexcept {
@@ -152,7 +172,7 @@ bool EventPool::MoveDown(std::uint64_t* payload) noexcept {
   for (std::uint32_t chunk = head; chunk != 0 && all;) {
     const bool last = chunk == tail;
     const std::uint32_t next = last ? 0 : At(chunk).next;
-    const std::uint32_t to = chunk > ceiling_ ? Take() : chunk;
+    const std::uint32_t to = chunk > ceiling_ ? TakeBelow() : chunk;
     all = to != 0;
     if (all && to != chunk) {
       At(to) = At(chunk);
@@ -170,7 +190,7 @@ bool EventPool::FinishLowering() noexcept {
   const auto sort_some = [&] {
     const std::scoped_lock lock(mutex_);
     SortSomeFree();
-    return unsorted_free_ != 0;
+    return first_unsorted_ != 0;
   };
   while (sort_some()) {
   }
@@ -179,6 +199,7 @@ bool EventPool::FinishLowering() noexcept {
     const std::scoped_lock lock(mutex_);
     if (ceiling_ == kNoCeiling) return true;
     if (beyond_in_use() > 0) return false;
+    first_beyond_ = 0;
     end = used_;
   }
   // Nobody has one of these, nor can have before this is done.
@@ -190,7 +211,7 @@ bool EventPool::FinishLowering() noexcept {
     used_ = std::min(used_, begin);
     bytes = std::size_t{taken_ - begin} * sizeof(EventChunk);
     taken_ = begin;
-    dropped_ = 0;
+    beyond_free_ = 0;
     ceiling_ = kNoCeiling;
   }
   budget_.GiveBack(bytes);

@@ -47,12 +47,14 @@ class EventPool {
   // raised. This and the following are for one thread at a time, while others use the pool.
   void Extend(std::size_t bytes) noexcept;
 
-  // To get along with fewer bytes: first, chunks beyond those are no longer handed out.
+  // To get along with fewer bytes: first, others are handed out a chunk only if fewer are in use
+  // than there will be, or if two were given back for it.
   void StartLowering(std::size_t bytes) noexcept;
-  // How many more are in use than there will be. As many have to be given back by others.
+  // How many more are in use than there will be. As many have to be given back.
   std::size_t excess() const noexcept;
   // Then, while the log's slot is locked, it is moved out of those beyond: the events are as they
-  // were. False if there is no chunk to move to; what was moved stays so.
+  // were. False if there is no chunk to move to, as there is without an excess; what was moved
+  // stays so.
   bool MoveDown(std::uint64_t* payload) noexcept;
   // Gives back pages and bytes. False if some beyond are still in use: all is to be gone over
   // again.
@@ -73,11 +75,14 @@ class EventPool {
   static constexpr std::uint32_t kNoCeiling = ~std::uint32_t{0};
 
   EventChunk& AtLater(std::uint32_t chunk) const noexcept;
+  std::uint32_t TakeBelow() noexcept;  // For what moves.
   static Segment MapSegment(std::uint32_t begin, std::size_t chunks) noexcept;
   void Discard(std::uint32_t begin, std::uint32_t end) noexcept;
   // These are for the holder of the mutex.
   void Free(std::uint32_t chunk) noexcept;
   void SortSomeFree() noexcept;
+  std::uint32_t TakeFree() noexcept;
+  std::uint32_t in_use() const noexcept { return used_ - 1 - free_ - beyond_free_; }
   std::uint32_t beyond_in_use() const noexcept;
 
   ByteBudget& budget_;
@@ -93,11 +98,14 @@ class EventPool {
   std::uint32_t used_ = 1;        // Chunks ever handed out; number 0 is none.
   std::uint32_t taken_ = 1;       // Chunks the budget was asked for.
   std::uint32_t free_ = 0;
-  // While there shall be fewer: the largest number that is handed out, the free ones from before,
-  // among which may be some beyond, and how many of those beyond were set aside.
+  // While there shall be fewer: the largest number that there will be; the free ones from before,
+  // of any number; the free ones beyond, and how many; what was given back and taken since.
   std::uint32_t ceiling_ = kNoCeiling;
-  std::uint32_t unsorted_free_ = 0;
-  std::uint32_t dropped_ = 0;
+  std::uint32_t first_unsorted_ = 0;
+  std::uint32_t first_beyond_ = 0;
+  std::uint32_t beyond_free_ = 0;
+  std::uint64_t given_back_ = 0;
+  std::uint64_t taken_again_ = 0;
 };
 
 // One key's log, while its slot is locked: read from the payload at first, written back by Save.

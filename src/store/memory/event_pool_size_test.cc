@@ -2,6 +2,7 @@
 // A pool of event chunks that has to get along with fewer, or may have more, while it is used.
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <map>
@@ -145,6 +146,48 @@ TEST(EventPoolSize, GivesBackWhatWasTakenAheadButNeverUsed) {
   EXPECT_TRUE(pool.FinishLowering());
   EXPECT_EQ(budget.used(), 0U);
   EXPECT_NE(pool.Take(), 0U);
+}
+
+// Nobody is kept waiting for the one who lowers it, nor takes all that is given up for that.
+TEST(EventPoolSize, HandsOutOneChunkForTwoWhileMoreAreInUseThanThereWillBe) {
+  ByteBudget budget(kCap);
+  EventPool pool(budget, 0);
+  std::vector<std::uint32_t> chunks;
+  for (std::size_t i = 0; i < 2 * kChunksOfStep; ++i) chunks.push_back(pool.Take());
+  std::shuffle(chunks.begin(), chunks.end(), std::mt19937_64(1));
+  pool.StartLowering(kStep);
+  EXPECT_EQ(pool.excess(), kChunksOfStep);
+  const auto give_back = [&] {
+    pool.GiveBack(chunks.back());
+    chunks.pop_back();
+  };
+  EXPECT_EQ(pool.Take(), 0U);
+  std::size_t rounds = 0;
+  for (; pool.excess() > 2; ++rounds) {
+    give_back();
+    give_back();
+    const std::uint32_t chunk = pool.Take();
+    ASSERT_NE(chunk, 0U);
+    chunks.insert(chunks.begin() + static_cast<std::ptrdiff_t>(rounds % chunks.size()), chunk);
+    ASSERT_EQ(pool.Take(), 0U);
+  }
+  EXPECT_EQ(rounds, kChunksOfStep - 2);
+  give_back();
+  give_back();
+  EXPECT_EQ(pool.excess(), 0U);
+  // From now on there are only so many, and none beyond is handed out any more.
+  for (int i = 0; i < 200; ++i) {
+    EXPECT_EQ(pool.Take(), 0U);
+    give_back();
+    const std::uint32_t chunk = pool.Take();
+    ASSERT_NE(chunk, 0U);
+    ASSERT_LE(chunk, kChunksOfStep);
+    chunks.insert(chunks.begin(), chunk);
+  }
+  EXPECT_EQ(std::set(chunks.begin(), chunks.end()).size(), kChunksOfStep);
+  while (!chunks.empty()) give_back();
+  EXPECT_TRUE(pool.FinishLowering());
+  EXPECT_EQ(budget.used(), kStep);
 }
 
 TEST(EventPoolSize, WaitsForThoseWhoHoldAChunkBeyond) {
