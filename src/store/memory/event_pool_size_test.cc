@@ -190,6 +190,36 @@ TEST(EventPoolSize, HandsOutOneChunkForTwoWhileMoreAreInUseThanThereWillBe) {
   EXPECT_EQ(budget.used(), kStep);
 }
 
+TEST(EventPoolSize, DoesNotTakeWhatWasFreeBeforeForGivenBack) {
+  ByteBudget budget(kCap);
+  EventPool pool(budget, 0);
+  std::vector<std::uint32_t> chunks;
+  for (std::size_t i = 0; i < 3 * kChunksOfStep; ++i) chunks.push_back(pool.Take());
+  for (std::size_t i = 0; i < chunks.size(); i += 4) pool.GiveBack(chunks[i]);
+  pool.StartLowering(kStep);
+  EXPECT_FALSE(pool.FinishLowering());
+  EXPECT_EQ(pool.Take(), 0U);
+}
+
+TEST(EventPoolSize, MovesALogThatTakesAllThereWillBe) {
+  ByteBudget budget(kCap);
+  EventPool pool(budget, 0);
+  std::vector<std::uint32_t> others;
+  for (std::size_t i = 0; i < kChunksOfStep / 2; ++i) others.push_back(pool.Take());
+  Key key;
+  std::vector<std::int64_t> events;
+  for (std::size_t i = 0; i < kEventsPerChunk * kChunksOfStep; ++i) {
+    events.push_back(static_cast<std::int64_t>(i));
+    ASSERT_TRUE(key.Append(pool, events.back()));
+  }
+  for (const std::uint32_t chunk : others) pool.GiveBack(chunk);
+  pool.StartLowering(kStep);
+  EXPECT_TRUE(pool.MoveDown(key.payload));
+  EXPECT_TRUE(pool.FinishLowering());
+  EXPECT_EQ(key.Events(pool), events);
+  EXPECT_EQ(budget.used(), kStep);
+}
+
 TEST(EventPoolSize, WaitsForThoseWhoHoldAChunkBeyond) {
   ByteBudget budget(kCap);
   EventPool pool(budget, 0);
