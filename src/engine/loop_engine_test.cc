@@ -338,6 +338,11 @@ TEST_F(LoopEngineTest, IsAnsweredUnderThePolicyItWasAskedUnder) {
 class MovingLoopEngineTest : public LoopEngineTest {
  protected:
   MovingLoopEngineTest() { world_.successor = &elsewhere_; }
+  ~MovingLoopEngineTest() override { End(); }
+  void End() {
+    questions_.reset();
+    engine_.reset();
+  }
 
   SharedWorld elsewhere_{MemoryStoreOptions{.hasher = world_.state.hasher()}, loop_.clock.Read()};
 };
@@ -406,6 +411,8 @@ TEST_F(MovingLoopEngineTest, GivesAStoreItsTimeThoughItIsTwoStoresAgo) {
   EXPECT_EQ(world_.open, 1) << "somebody still asks there";
   loop_.Advance(4 * SharedWorld::kTimeout);
   EXPECT_EQ(world_.open, 0);
+  End();
+  EXPECT_EQ(third.open, 0);
 }
 
 TEST_F(MovingLoopEngineTest, LeavesTheStoreBeforeWhenAllMustBeAnswered) {

@@ -179,6 +179,7 @@ TEST_F(SharedEngineTest, DeniesWhereNobodyAnswersInTheStoresPlace) {
 class MovingEngineTest : public SharedEngineTest {
  protected:
   MovingEngineTest() { world_.successor = &elsewhere_; }
+  ~MovingEngineTest() override { engine_.reset(); }
   // With the rules of kPolicy.
   static Policy At(std::string_view store) {
     return PolicyOf(std::string(store) + "\n" +
@@ -265,6 +266,8 @@ TEST_F(MovingEngineTest, HoldsOnToNoStoreForTheSakeOfThoseInLine) {
   // Two are let through, the first elsewhere; the third waits for its place.
   EXPECT_TRUE(Eventually([&] { return told == 2; }));
   EXPECT_TRUE(Eventually([this] { return world_.open == 0; }));
+  engine_.reset();
+  EXPECT_EQ(told, 3);
 }
 
 TEST_F(MovingEngineTest, ChangesNothingIfTheStoreCannotBeUsed) {
