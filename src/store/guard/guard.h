@@ -40,6 +40,8 @@ struct GuardOptions {
 class Guard {
  public:
   Guard(const GuardOptions& options, Clock& clock);
+  Guard(Guard&&) noexcept = default;
+  Guard& operator=(Guard&&) noexcept = default;
   ~Guard();
 
   // For another store in place of this one: what decides when that fails is the same, and goes on.
