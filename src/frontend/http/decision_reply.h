@@ -9,8 +9,7 @@
 #include <weir/engine.h>
 #include <weir/result.h>
 
-#include "frontend/decision_fields.h"
-#include "frontend/policy_texts.h"
+#include "frontend/decision_http.h"
 #include "frontend/settings.h"
 #include "net/byte_buffer.h"
 #include "net/http/date_line.h"
@@ -28,16 +27,6 @@ struct ReplyForm {
   bool is_auth = false;
   bool denies_by_403 = false;  // Where it would be 429: nginx passes on no other.
 };
-
-struct DecisionReply {
-  const Decision& decision;
-  std::string_view message{};  // Of the rule that denied.
-  std::span<const RuleDecision> each{};
-  Now now;
-};
-
-// 200; 429 or another for a denial.
-int StatusOf(const Decision& decision) noexcept;
 
 // Writes replies of one thread.
 class ReplyWriter {
@@ -63,12 +52,9 @@ class ReplyWriter {
   void Refuse(ByteBuffer& out, const ErrorReply& error, const ReplyForm& form);
 
  private:
-  void WriteProblem(const DecisionReply& reply, const DecisionFields& fields, int status);
-
   ByteBuffer body_;
   HttpDateLine date_;
-  PolicyTexts policies_;
-  std::uint64_t random_ = 0;
+  DecisionLines lines_;
 };
 
 }  // namespace weir

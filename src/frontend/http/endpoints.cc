@@ -12,7 +12,6 @@
 #include "frontend/json_string.h"
 #include "frontend/named_rules.h"
 #include "limit/limit_words.h"
-#include "policy/compiled_policy.h"
 
 namespace weir {
 namespace {
@@ -86,21 +85,6 @@ Question::Kind KindOf(HttpEndpoint endpoint) noexcept {
 }
 
 }  // namespace
-
-ToldRules::ToldRules(const Engine& engine, const Decision& decision,
-                     std::span<const RuleDecision> each)
-    : each_(each) {
-  if (!each.empty() || decision.rule.empty()) return;
-  is_described_ = true;
-  described_.decision = decision;
-  const Policy policy = engine.policy();
-  const auto& rules = policy.compiled().rules;
-  const auto rule = std::ranges::find(rules, decision.rule, &CompiledRule::name);
-  if (rule == rules.end()) return;
-  // Which of the limits it was is not told; of those that hold as much, most are the same.
-  const auto limit = std::ranges::find(rule->limits, decision.limit, &Limit::capacity);
-  if (limit != rule->limits.end()) described_.window = limit->refill_time();
-}
 
 EndpointReply HttpEndpoints::Serve(const Call& call) {
   switch (call.endpoint) {
@@ -210,8 +194,7 @@ EndpointReply HttpEndpoints::Answer(const Told& told, const AnswerForm& form) {
                 bench_.writer.Decide(out_, {.decision = decision, .each = {&only, 1}, .now = now_},
                                      *desk_.settings, form.form)};
   }
-  const ToldRules rules(desk_.engine, decision,
-                        told.each.first(std::min(told.each.size(), PendingCheck::kMostRules)));
+  const ToldRules rules(desk_.engine, decision, told.each);
   return {
       .status = bench_.writer.Decide(
           out_,

@@ -19,23 +19,6 @@
 
 namespace weir {
 
-// What there is to tell of the rules behind a decision. Where the engine says nothing of each, the
-// one that the decision describes is looked up in the policy, for its window.
-class ToldRules {
- public:
-  ToldRules(const Engine& engine, const Decision& decision, std::span<const RuleDecision> each);
-
-  // Refers to this object.
-  std::span<const RuleDecision> each() const noexcept {
-    return each_.empty() ? std::span(&described_, is_described_ ? 1U : 0U) : each_;
-  }
-
- private:
-  std::span<const RuleDecision> each_;
-  RuleDecision described_{};
-  bool is_described_ = false;
-};
-
 // How a question's answer is told.
 enum class AnswerStyle : std::uint8_t {
   kDecision,   // By its status, too.

@@ -20,14 +20,11 @@ namespace weir {
 
 // A check that was read and not decided yet.
 struct PendingCheck {
-  // How many rules are told of in the headers.
-  static constexpr std::size_t kMostRules = 32;
-
   RequestBodyReader reader{};
   RequestBody body{};
   ReplyForm form{};
   std::uint64_t number = 0;  // Of the request, on its connection.
-  std::array<RuleDecision, kMostRules> each{};
+  std::array<RuleDecision, ToldRules::kMost> each{};
 };
 
 class HttpWorkbench {

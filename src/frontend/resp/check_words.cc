@@ -113,10 +113,12 @@ class CheckReader {
     if (name == "@ttl_ms" && options_.ttl) {
       return TakeLength(kTtl, name, value, 1, kMostReservationTtl, terms_.ttl);
     }
+    if (name == "@http" && options_.http) return TakeHttp(name, value);
     std::string allowed;
     if (options_.cost) allowed += " @cost";
     if (options_.wait) allowed += " @wait_ms";
     if (options_.ttl) allowed += " @ttl_ms";
+    if (options_.http) allowed += " @http";
     return Invalid(Quoted(name) + ": no such option; " +
                    (allowed.empty() ? "there are none here" : "there is" + allowed));
   }
@@ -139,6 +141,14 @@ class CheckReader {
         Take(option, name, ReadOption(name, text, least, Milliseconds(most)), number);
     if (taken) into = std::chrono::milliseconds(number);
     return taken;
+  }
+
+  Result<void> TakeHttp(std::string_view name, std::string_view value) {
+    if (terms_.http != HttpForm::kNone) return Doubled(name);
+    const Result<HttpForm> form = ReadHttpForm(value);
+    if (!form) return std::unexpected(form.error());
+    terms_.http = *form;
+    return {};
   }
 
   // header.x-plan and the like.
@@ -179,6 +189,12 @@ class CheckReader {
 
 Result<std::int64_t> ReadCost(std::string_view text) {
   return ReadOption("@cost", text, 0, kMaxCount);
+}
+
+Result<HttpForm> ReadHttpForm(std::string_view text) {
+  if (text == "json") return HttpForm::kJson;
+  if (text == "problem") return HttpForm::kProblem;
+  return Invalid("@http: " + Quoted(text) + " is not allowed; write json or problem");
 }
 
 Result<CheckTerms> ReadCheckWords(std::span<const std::string_view> words,

@@ -1,6 +1,6 @@
 // The words of WEIR.CHECK and of those who take the same:
 //
-//   WEIR.CHECK per-user user ann path /orders header.x-plan gold @cost 3 @wait_ms 500
+//   WEIR.CHECK per-user user ann path /orders header.x-plan gold @cost 3 @wait_ms 500 @http json
 //
 // A rule, or * for all of them; then names and values in any order. Those with @ are options, the
 // others attributes of the request.
@@ -17,6 +17,7 @@
 #include <weir/time.h>
 
 #include "base/inline_vector.h"
+#include "frontend/resp/decision_reply.h"
 
 namespace weir::resp {
 
@@ -51,6 +52,7 @@ struct CheckTerms {
   std::int64_t cost = 1;
   Duration wait{0};
   Duration ttl = std::chrono::seconds(60);
+  HttpForm http = HttpForm::kNone;
 };
 
 // Which options a command takes.
@@ -58,6 +60,7 @@ struct CheckOptions {
   bool cost = true;
   bool wait = false;
   bool ttl = false;
+  bool http = false;
 };
 
 // `words` from the rule on. Fills in a request that is as it was made: it is large, so it is read
@@ -69,5 +72,8 @@ Result<CheckTerms> ReadCheckWords(std::span<const std::string_view> words,
 
 // "@cost": a whole number from 0 to kMaxCount.
 Result<std::int64_t> ReadCost(std::string_view text);
+
+// "@http": json or problem.
+Result<HttpForm> ReadHttpForm(std::string_view text);
 
 }  // namespace weir::resp

@@ -9,9 +9,11 @@ constexpr std::array<CommandRow, 22> kCommands = {{
     {"CL.THROTTLE", CommandId::kClThrottle, Right::kUse, 5, 6, 1,
      "Takes from a bucket: key max_burst count period [quantity]; replies as redis-cell does"},
     {"WEIR.CHECK", CommandId::kWeirCheck, Right::kUse, 2, kAnyNumber, 0,
-     "Decides on a request: rule|* attribute value ... [@cost n] [@wait_ms n]"},
-    {"WEIR.LIMIT", CommandId::kWeirLimit, Right::kUse, 3, 6, 1,
-     "Counts a key under a limit given here: key limit [algorithm] [@cost n]"},
+     "Decides on a request: rule|* attribute value ... [@cost n] [@wait_ms n] "
+     "[@http json|problem]"},
+    {"WEIR.LIMIT", CommandId::kWeirLimit, Right::kUse, 3, 8, 1,
+     "Counts a key under a limit given here: key limit [algorithm] [@cost n] "
+     "[@http json|problem]"},
     {"THROTTLE", CommandId::kThrottle, Right::kUse, 5, 6, 1,
      "Takes from a bucket: key max_burst count period [quantity]; replies as throttlecrab does"},
     {"WEIR.PEEK", CommandId::kWeirPeek, Right::kUse, 2, kAnyNumber, 0,

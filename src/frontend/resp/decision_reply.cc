@@ -1,6 +1,7 @@
 #include "frontend/resp/decision_reply.h"
 
 #include "frontend/decision_fields.h"
+#include "frontend/decision_json.h"
 
 namespace weir::resp {
 namespace {
@@ -16,9 +17,10 @@ char* PutAllowed(char* at, bool allowed, bool resp3) noexcept {
   return allowed ? PutText(at, ":1") : PutText(at, ":0");
 }
 
-char* PutHeader(char* at, bool resp3, bool with_reservation) noexcept {
-  if (with_reservation) return resp3 ? PutText(at, "%14") : PutText(at, "*28");
-  return resp3 ? PutText(at, "%13") : PutText(at, "*26");
+char* PutHeader(char* at, bool resp3, std::int64_t fields) noexcept {
+  if (fields == 13) return resp3 ? PutText(at, "%13") : PutText(at, "*26");
+  *at = resp3 ? '%' : '*';
+  return PutDecimal(at + 1, resp3 ? fields : 2 * fields);
 }
 
 // Behind its '$'.
@@ -60,12 +62,13 @@ char* PutReservation(char* at, ReservationId reservation) noexcept {
 
 }  // namespace
 
-void WriteDecision(ByteBuffer& out, Version version, const Decision& decision, WallTime now) {
+void WriteDecision(ByteBuffer& out, Version version, const Decision& decision, WallTime now,
+                   std::int64_t more) {
   const DecisionFields fields = FieldsOf(decision, now);
   const bool resp3 = version == Version::kResp3;
   const bool reserved = decision.reservation != ReservationId::kNone;
   char* at = out.Room(kMostBytesButRule + decision.rule.size());
-  at = PutHeader(at, resp3, reserved);
+  at = PutHeader(at, resp3, (reserved ? 14 : 13) + more);
   at = PutAllowed(PutText(at, "\r\n$7\r\nallowed\r\n"), decision.allowed, resp3);
   at = PutBulk(PutText(at, "\r\n$4\r\nrule\r\n$"), decision.rule);
   at = PutDecimal(PutText(at, "\r\n$5\r\nlimit\r\n:"), decision.limit);
@@ -79,6 +82,40 @@ void WriteDecision(ByteBuffer& out, Version version, const Decision& decision, W
   at = PutReasonAndSource(at, decision);
   if (reserved) at = PutReservation(at, decision.reservation);
   out.WroteUpTo(PutText(at, "\r\n"));
+}
+
+void WriteHttpDecision(ByteBuffer& out, Version version, const DecisionReply& reply,
+                       const Settings& settings, HttpForm form) {
+  // Of this thread, kept from one reply to the next.
+  thread_local ByteBuffer body;
+  thread_local ByteBuffer headers;
+  thread_local DecisionLines lines;
+  const Decision& decision = reply.decision;
+  const DecisionFields fields = FieldsOf(decision, reply.now.wall);
+  const int status = StatusOf(decision);
+  const bool problem = form == HttpForm::kProblem;
+  body.Clear();
+  headers.Clear();
+  RoomyText text(headers.Room(kProblemJsonLine.size() + DecisionLines::RoomFor(reply.each)));
+  if (!decision.allowed) {
+    text.Put(problem ? kProblemJsonLine : kJsonLine);
+    if (problem) {
+      AppendProblem(body, reply, fields, status);
+    } else {
+      AppendDenial(body, decision, reply.message, fields);
+    }
+  }
+  lines.Put(text, reply, settings, fields);
+  headers.WroteUpTo(text.end());
+
+  WriteDecision(out, version, decision, reply.now.wall, 3);
+  ReplyWriter writer(out, version);
+  writer.Bulk("status");
+  writer.Integer(status);
+  writer.Bulk("headers");
+  writer.Bulk(headers.view());
+  writer.Bulk("body");
+  writer.Bulk(body.view());
 }
 
 }  // namespace weir::resp

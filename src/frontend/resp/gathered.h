@@ -20,6 +20,7 @@ struct LimitShape {
   enum class Kind : std::uint8_t { kRedisCell, kThrottlecrab, kDecision };
   Kind kind = Kind::kDecision;
   std::int64_t quantity = 1;
+  HttpForm http = HttpForm::kNone;  // Of kDecision.
 };
 
 // Either checks or limits, never both.

@@ -1,5 +1,6 @@
 #include "frontend/resp/resp_protocol.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
@@ -27,6 +28,7 @@ using resp::CommandId;
 using resp::CommandReading;
 using resp::CommandRow;
 using resp::Gathered;
+using resp::HttpForm;
 using resp::LateReply;
 using resp::LimitShape;
 using resp::Reply;
@@ -133,7 +135,10 @@ class RespProtocol final : public Protocol {
   void GatherLimit(Words words, Turn& turn);
   void AddLimit(const LimitRequest& request, const LimitShape& shape, Turn& turn);
   void Check(Words words, Turn& turn);
-  void Wait(Words words, const Request& request, const CheckTerms& terms, Turn& turn);
+  // A check that waits, or whose reply says what HTTP does: by itself, behind what was gathered.
+  void CheckAlone(Words words, const Request& request, const CheckTerms& terms, Turn& turn);
+  // An answer that HTTP is told of.
+  void WriteLate(ByteBuffer& out, const LateReply& late, const Told& told);
   // Peek, reserve and those who manage.
   void DecideOne(CommandId id, Words words, Turn& turn);
   void Settle(CommandId id, Words words, Turn& turn);
@@ -271,7 +276,13 @@ void RespProtocol::Decide(Turn& turn) {
     for (std::size_t i = 0; i < gathered.limits.size(); ++i) {
       const LimitRequest& request = gathered.limits[i];
       const LimitShape& shape = gathered.shapes[i];
-      if (shape.kind == LimitShape::Kind::kDecision) {
+      if (shape.http != HttpForm::kNone) {
+        const RuleDecision only{.decision = request.decision,
+                                .window = request.limit->refill_time()};
+        WriteHttpDecision(out, session_.version(),
+                          {.decision = request.decision, .each = {&only, 1}, .now = turn.now},
+                          *desk_.settings, shape.http);
+      } else if (shape.kind == LimitShape::Kind::kDecision) {
         WriteDecision(out, session_.version(), request.decision, turn.now.wall);
       } else {
         resp::WriteThrottleReply(out,
@@ -304,7 +315,8 @@ void RespProtocol::AskGathered(Gathered& gathered) {
               .verb = request.verb},
              {.version = version,
               .shape = gathered.shapes[i],
-              .burst_tolerance = request.limit->burst_tolerance()});
+              .burst_tolerance = request.limit->burst_tolerance(),
+              .window = request.limit->refill_time()});
   }
   gathered.Clear();
 }
@@ -357,29 +369,39 @@ Result<RespProtocol::Throttle> RespProtocol::ReadThrottle(ThrottleStyle style, W
   return Throttle{.style = style, .limit = *limit, .quantity = read->quantity};
 }
 
-// key limit-text [algorithm] [@cost n]
+// key limit-text [algorithm] [@cost n] [@http form]
 void RespProtocol::GatherLimit(Words words, Turn& turn) {
   const std::string_view key = words[0];
   const std::string_view text = words[1];
   std::string_view algorithm;
   std::int64_t cost = 1;
+  HttpForm http = HttpForm::kNone;
   words = words.subspan(2);
   if (words.size() % 2 == 1) {
     algorithm = words[0];
     words = words.subspan(1);
-    if (algorithm == "@cost") return Fail("\"@cost\": its value is missing", turn);
+    if (algorithm.starts_with('@')) return Fail(Quoted(algorithm) + ": its value is missing", turn);
   }
-  if (!words.empty()) {
-    if (words[0] != "@cost")
-      return Fail(Quoted(words[0]) + ": no such option; there is @cost", turn);
-    const Result<std::int64_t> read = resp::ReadCost(words[1]);
-    if (!read) return Fail(read.error(), turn);
-    cost = *read;
+  for (; !words.empty(); words = words.subspan(2)) {
+    if (words.size() > 2 && words[0] == words[2]) {
+      return Fail(Quoted(words[0]) + ": given twice; write it once", turn);
+    }
+    if (words[0] == "@cost") {
+      const Result<std::int64_t> read = resp::ReadCost(words[1]);
+      if (!read) return Fail(read.error(), turn);
+      cost = *read;
+    } else if (words[0] == "@http") {
+      const Result<HttpForm> read = resp::ReadHttpForm(words[1]);
+      if (!read) return Fail(read.error(), turn);
+      http = *read;
+    } else {
+      return Fail(Quoted(words[0]) + ": no such option; there is @cost @http", turn);
+    }
   }
   turn.throttle = {};  // Its limit stays good for a few calls only.
   const Result<const Limit*> limit = desk_.limits.Find(text, algorithm);
   if (!limit) return Fail(limit.error(), turn);
-  AddLimit({.key = key, .limit = *limit, .cost = cost}, {}, turn);
+  AddLimit({.key = key, .limit = *limit, .cost = cost}, {.http = http}, turn);
 }
 
 void RespProtocol::Check(Words words, Turn& turn) {
@@ -387,9 +409,9 @@ void RespProtocol::Check(Words words, Turn& turn) {
   if (!gathered.limits.empty()) Decide(turn);
   BatchRequest& check = gathered.checks.emplace_back(kUnfilled);
   const Result<CheckTerms> terms =
-      ReadCheckWords(words, {.wait = true}, gathered.values, check.request);
+      ReadCheckWords(words, {.wait = true, .http = true}, gathered.values, check.request);
   const bool known = check.request.rules.empty() || desk_.engine.HasRule(words[0]);
-  if (terms && known && terms->wait <= Duration(0)) [[likely]] {
+  if (terms && known && terms->wait <= Duration(0) && terms->http == HttpForm::kNone) [[likely]] {
     check.cost = terms->cost;
     return;
   }
@@ -397,17 +419,33 @@ void RespProtocol::Check(Words words, Turn& turn) {
   gathered.checks.pop_back();
   if (!terms) return Fail(terms.error(), turn);
   if (!known) return Fail(UnknownRule(words[0]), turn);
-  Wait(words, request, *terms, turn);
+  CheckAlone(words, request, *terms, turn);
 }
 
-void RespProtocol::Wait(Words words, const Request& request, const CheckTerms& terms, Turn& turn) {
+void RespProtocol::CheckAlone(Words words, const Request& request, const CheckTerms& terms,
+                              Turn& turn) {
   if (!turn.gathered.empty()) {
     Decide(turn);  // Which clears what this request refers to.
     return Check(words, turn);
   }
-  exchange_.CheckWaiting(request, {.cost = terms.cost}, terms.wait,
-                         {.ticket = exchange_.replies().Hold(),
-                          .tag = LateReply{.version = session_.version()}.bits()});
+  const LateReply late{.version = session_.version(), .shape = {.http = terms.http}};
+  if (terms.wait > Duration(0)) {
+    exchange_.CheckWaiting(request, {.cost = terms.cost}, terms.wait,
+                           {.ticket = exchange_.replies().Hold(), .tag = late.bits()});
+  } else if (desk_.asks_later()) {
+    AskLater({.kind = Question::Kind::kCheck, .request = request, .cost = terms.cost}, late);
+  } else {
+    std::array<RuleDecision, ToldRules::kMost> each;
+    const Answer answer = desk_.engine.Check(request, {.cost = terms.cost, .now = turn.now}, each);
+    Reply reply = NewReply();
+    ++turn.progress.decided;
+    WriteHttpDecision(reply.out(), session_.version(),
+                      {.decision = answer.decision,
+                       .message = answer.message,
+                       .each = std::span(each).first(std::min(answer.rules, each.size())),
+                       .now = turn.now},
+                      *desk_.settings, terms.http);
+  }
   turn.gathered.Clear();
 }
 
@@ -418,6 +456,8 @@ void RespProtocol::OnAnswered(const ReplyPlace& place, const Told& told) noexcep
     Reply reply(out, late.version, exchange_.door().metrics);
     if (told.error != nullptr) {
       reply.Fail(*told.error);
+    } else if (late.shape.http != HttpForm::kNone) {
+      WriteLate(out, late, told);
     } else if (late.shape.kind == LimitShape::Kind::kDecision) {
       WriteDecision(out, late.version, told.answer.decision, desk_.loop.now().wall);
     } else {
@@ -429,6 +469,19 @@ void RespProtocol::OnAnswered(const ReplyPlace& place, const Told& told) noexcep
     }
   }
   exchange_.replies().Fill(place.ticket, out.view());
+}
+
+void RespProtocol::WriteLate(ByteBuffer& out, const LateReply& late, const Told& told) {
+  const Decision& decision = told.answer.decision;
+  const RuleDecision only{.decision = decision, .window = late.window};
+  const ToldRules rules(desk_.engine, decision,
+                        late.window > Duration(0) ? std::span(&only, 1) : told.each);
+  WriteHttpDecision(out, late.version,
+                    {.decision = decision,
+                     .message = told.answer.message,
+                     .each = rules.each(),
+                     .now = desk_.loop.now()},
+                    *desk_.settings, late.shape.http);
 }
 
 void RespProtocol::DecideOne(CommandId id, Words words, Turn& turn) {
