@@ -106,7 +106,7 @@ TEST(WeirCheck, NamesTheFieldThatIsWrong) {
               HasSubstr("@wait_ms: \"3600001\" is not allowed; write 0 to 3600000"));
   EXPECT_THAT(resp.Ask("WEIR.CHECK * @cost 1 @cost 1"), HasSubstr("given twice"));
   EXPECT_THAT(resp.Ask("WEIR.CHECK * @ttl_ms 5"),
-              HasSubstr("\"@ttl_ms\": no such option; there is @cost @wait_ms"));
+              HasSubstr("\"@ttl_ms\": no such option; there is @cost @wait_ms @http"));
   EXPECT_EQ(resp.Ask("WEIR.CHECK"), "-ERR wrong number of arguments for 'weir.check' command");
   EXPECT_EQ(CountOf(resp, "ERR"), 16U);
 }
