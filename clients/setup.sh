@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# Makes what the clients, their tests and the shops need, as far as it is missing:
+#
+#   clients/setup.sh python|node|rust|shop-fastapi|shop-express|shop-axum...
+#
+# Python's are virtual environments under build/clients/, Node's beside their package.json, Rust's
+# under build/rust-clients/. Each is made again only when what it is made from has changed.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/.." && pwd)
+made=$root/build/clients
+mkdir -p "$made"
+
+# need PACKAGE COMMAND...: Debian's package unless the commands are there already, from wherever.
+need() {
+  local package=$1 command
+  shift
+  for command in "$@"; do
+    if ! command -v "$command" >/dev/null; then
+      echo "$package" >"$made/.package"
+      "$root/tools/setup.sh" "$made/.package"
+      return
+    fi
+  done
+}
+
+# once NAME FILE... -- FUNCTION: unless it was last made from these very files.
+once() {
+  local name=$1 files=()
+  shift
+  while [[ $1 != -- ]]; do
+    files+=("$1")
+    shift
+  done
+  shift
+  if cat "${files[@]}" | cmp -s - "$made/.$name.made-from"; then return; fi
+  "$@"
+  cat "${files[@]}" >"$made/.$name.made-from"
+}
+
+# venv NAME WORD...: a new virtual environment, with what pip installs by these words.
+venv() {
+  local folder=$made/$1 python=/usr/bin/python3
+  shift
+  [[ -x $python ]] || python=python3
+  rm -rf "$folder"
+  "$python" -m venv "$folder"
+  "$folder/bin/pip" install -q --disable-pip-version-check "$@"
+}
+
+npm_ci() { (cd "$1" && npm ci --no-audit --no-fund --loglevel=error); }
+
+python() {
+  once weir-python "$here/python/requirements-dev.txt" "$here/python/pyproject.toml" -- \
+    venv weir-python -r "$here/python/requirements-dev.txt" -e "$here/python"
+}
+
+node_package() {
+  npm_ci "$here/node"
+  (cd "$here/node" && npm run --silent build)
+}
+node() {
+  need nodejs node
+  need npm npm
+  mapfile -t sources < <(find "$here/node/src" -name '*.ts' | sort)
+  once weir-node "$here/node/package-lock.json" "$here/node/package.json" "${sources[@]}" -- \
+    node_package
+}
+
+rust() {
+  need cargo-web cargo
+  need rustc-web rustc
+}
+
+shop_fastapi() {
+  local shop=$root/examples/shop/fastapi
+  mapfile -t sources < <(find "$here/python/src" -name '*.py' | sort)
+  once shop-fastapi "$shop/requirements.txt" "$here/python/pyproject.toml" "${sources[@]}" -- \
+    venv shop-fastapi -r "$shop/requirements.txt" "$here/python"
+}
+shop_express() {
+  local shop=$root/examples/shop/express
+  node
+  once shop-express "$shop/package-lock.json" "$shop/package.json" -- npm_ci "$shop"
+}
+shop_axum() {
+  rust
+  cargo build --quiet --locked --manifest-path "$root/examples/shop/axum/Cargo.toml" \
+    --target-dir "$root/build/rust-clients"
+}
+
+for what in "$@"; do
+  case $what in
+    python | node | rust) "$what" ;;
+    shop-fastapi | shop-express | shop-axum) "${what/-/_}" ;;
+    *)
+      echo "usage: ${0##*/} python|node|rust|shop-fastapi|shop-express|shop-axum..." >&2
+      exit 2
+      ;;
+  esac
+done
