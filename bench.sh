@@ -10,10 +10,11 @@
 # service: requests over RESP and HTTP, against redis-server and nginx
 # redis: limits shared on Redis, against the script that everybody uses
 # grpc: calls of Envoy's against a server on grpc++; forward-auth and TLS against their plain forms
+# clients: middleware against the frameworks without a limiter, and with the usual ones
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
-suites=(core policy service redis grpc)
+suites=(core policy service redis grpc clients)
 
 usage() {
   echo "usage: ./bench.sh SUITE [--json FILE] [--markdown]" >&2
@@ -57,6 +58,7 @@ packages=(tools/packages.txt)
 tools/setup.sh "${packages[@]}"
 targets=("bench_$suite")
 [[ $suite == service || $suite == grpc ]] && targets+=(weir_program)
+[[ $suite == clients ]] && targets=(weir_program)
 cmake --preset release >/dev/null
 cmake --build --preset release --parallel "$jobs" --target "${targets[@]}"
 
@@ -67,5 +69,7 @@ for manifest in bench/*/Cargo.toml; do
   cargo build --release --locked --jobs "$jobs" --manifest-path "$manifest" \
     --target-dir build/rust
 done
+
+if [[ $suite == clients ]]; then clients/setup.sh bench-fastapi bench-express bench-axum; fi
 
 exec bench/run.py "$suite" "${options[@]}"

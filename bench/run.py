@@ -15,6 +15,7 @@ import pathlib
 import sys
 import time
 
+import clients_suite
 import core_suite
 import grpc_suite
 import policy_suite
@@ -24,7 +25,7 @@ import service_suite
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SUITES = {"core": core_suite, "policy": policy_suite, "service": service_suite,
-          "redis": redis_suite, "grpc": grpc_suite}
+          "redis": redis_suite, "grpc": grpc_suite, "clients": clients_suite}
 
 
 def main():

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Makes what the clients, their tests and the shops need, as far as it is missing:
 #
-#   clients/setup.sh python|node|rust|shop-fastapi|shop-express|shop-axum...
+#   clients/setup.sh python|node|rust...         the clients, and what their tests need
+#   clients/setup.sh shop-fastapi|shop-express|shop-axum...
+#   clients/setup.sh bench-fastapi|bench-express|bench-axum...
 #
 # Python's are virtual environments under build/clients/, Node's beside their package.json, Rust's
 # under build/rust-clients/. Each is made again only when what it is made from has changed.
@@ -50,7 +52,7 @@ venv() {
 
 npm_ci() { (cd "$1" && npm ci --no-audit --no-fund --loglevel=error); }
 
-python() {
+client_python() {
   once weir-python "$here/python/requirements-dev.txt" "$here/python/pyproject.toml" -- \
     venv weir-python -r "$here/python/requirements-dev.txt" -e "$here/python"
 }
@@ -59,7 +61,7 @@ node_package() {
   npm_ci "$here/node"
   (cd "$here/node" && npm run --silent build)
 }
-node() {
+client_node() {
   need nodejs node
   need npm npm
   mapfile -t sources < <(find "$here/node/src" -name '*.ts' | sort)
@@ -67,34 +69,37 @@ node() {
     node_package
 }
 
-rust() {
+client_rust() {
   need cargo-web cargo
   need rustc-web rustc
 }
 
-shop_fastapi() {
-  local shop=$root/examples/shop/fastapi
+# What uses the clients: NAME FOLDER, from what the folder says.
+fastapi() {
   mapfile -t sources < <(find "$here/python/src" -name '*.py' | sort)
-  once shop-fastapi "$shop/requirements.txt" "$here/python/pyproject.toml" "${sources[@]}" -- \
-    venv shop-fastapi -r "$shop/requirements.txt" "$here/python"
+  once "$1" "$2/requirements.txt" "$here/python/pyproject.toml" "${sources[@]}" -- \
+    venv "$1" -r "$2/requirements.txt" "$here/python"
 }
-shop_express() {
-  local shop=$root/examples/shop/express
-  node
-  once shop-express "$shop/package-lock.json" "$shop/package.json" -- npm_ci "$shop"
+express() {
+  client_node
+  once "$1" "$2/package-lock.json" "$2/package.json" -- npm_ci "$2"
 }
-shop_axum() {
-  rust
-  cargo build --quiet --locked --manifest-path "$root/examples/shop/axum/Cargo.toml" \
-    --target-dir "$root/build/rust-clients"
+axum() { # NAME FOLDER [WORD...]
+  client_rust
+  cargo build --quiet --locked --manifest-path "$2/Cargo.toml" \
+    --target-dir "$root/build/rust-clients" "${@:3}"
 }
 
 for what in "$@"; do
   case $what in
-    python | node | rust) "$what" ;;
-    shop-fastapi | shop-express | shop-axum) "${what/-/_}" ;;
+    python | node | rust) "client_$what" ;;
+    shop-fastapi | shop-express | shop-axum)
+      "${what#shop-}" "$what" "$root/examples/shop/${what#shop-}"
+      ;;
+    bench-fastapi | bench-express) "${what#bench-}" "$what" "$root/bench/clients/${what#bench-}" ;;
+    bench-axum) axum "$what" "$root/bench/clients/axum" --release ;;
     *)
-      echo "usage: ${0##*/} python|node|rust|shop-fastapi|shop-express|shop-axum..." >&2
+      echo "usage: ${0##*/} python|node|rust|shop-FRAMEWORK|bench-FRAMEWORK..." >&2
       exit 2
       ;;
   esac

@@ -1,0 +1,195 @@
+"""Middleware: the time that a limiter adds to a request, beside the framework without one and with
+what people use there.
+
+The application has one core; the load and what keeps the counts have the other. Contestants take
+turns, and what is added is the difference to the bare framework of the same round; the median of
+such differences counts.
+"""
+
+import contextlib
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import time
+
+import servers
+from measured import noise_row
+from report import Figure, Table
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROUNDS = 9
+SECONDS = 2
+
+# {framework: contestants}; the first has no limiter, the last is the peer.
+FRAMEWORKS = {
+    "fastapi": ["none", "weir", "slowapi"],
+    "express": ["none", "weir", "express-rate-limit"],
+    "axum": ["none", "weir", "tower-governor"],
+}
+# How many requests are under way.
+LOADS = {"one_at_a_time": 1, "sixteen": 16}
+# tower-governor counts in the process: so much longer may asking a service take, in microseconds.
+MOST_ABOVE_GOVERNOR = 60
+
+TITLES = {"none": "no limiter", "weir": "Weir, on a unix socket", "slowapi": "slowapi, on Redis",
+          "express-rate-limit": "express-rate-limit, on Redis",
+          "tower-governor": "tower-governor, in memory"}
+FRAMEWORK_TITLES = {"fastapi": "FastAPI", "express": "Express", "axum": "axum"}
+
+POLICY = """
+listen: {{ http: 127.0.0.1:{http}, resp: "unix:{socket}" }}
+rules:
+  - {{ name: per-ip, key: ip, limit: 1G/h burst 1G }}
+"""
+
+
+# --- Servers ---
+
+
+def weir(build, core, folder):
+    socket = pathlib.Path(folder) / "weir.sock"
+    ports = {"http": servers.free_port()}
+    policy = pathlib.Path(folder) / "weir.yaml"
+    policy.write_text(POLICY.format(socket=socket, **ports))
+    command = [build / "weir", "serve", "-c", policy, "--threads", "1"]
+    return servers.Server("weir", command, ports, core, folder), socket
+
+
+def redis(core, folder):
+    socket = pathlib.Path(folder) / "redis.sock"
+    ports = {"resp": servers.free_port()}
+    command = ["redis-server", "--bind", "127.0.0.1", "--port", ports["resp"], "--unixsocket",
+               socket, "--save", "", "--appendonly", "no", "--dir", folder]
+    return servers.Server("redis", command, ports, core, folder), socket
+
+
+PROGRAMS = {
+    "fastapi": [ROOT / "build/clients/bench-fastapi/bin/python", ROOT / "bench/clients/fastapi/app.py"],
+    "express": ["node", ROOT / "bench/clients/express/app.js"],
+    "axum": [ROOT / "build/rust-clients/release/weir-bench-axum"],
+}
+
+
+def application(framework, limiter, sockets, core, folder):
+    ports = {"http": servers.free_port()}
+    words = [] if limiter == "none" else [sockets.get(limiter, sockets["redis"])]
+    return servers.Server(f"{framework}-{limiter}",
+                          [*PROGRAMS[framework], ports["http"], limiter, *words], ports, core, folder)
+
+
+# --- Measuring ---
+
+
+def microseconds(port, core, connections, seconds):
+    """Per request: the time from one to the next where there is one connection, else the
+    application's, which is what limits it."""
+    command = ["wrk", "-t", 1, "-c", connections, "-d", f"{seconds}s", f"http://127.0.0.1:{port}/"]
+    done = subprocess.run(servers.pinned(core, command), stdout=subprocess.PIPE, check=True,
+                          text=True)
+    if "Non-2xx" in done.stdout or "Socket errors" in done.stdout:
+        raise RuntimeError(f"requests failed:\n{done.stdout}")
+    rate = float(re.search(r"Requests/sec:\s+([\d.]+)", done.stdout)[1])
+    return 1e6 / rate
+
+
+def measure(build, _rust, quick):
+    """Yields {question: answer}, as plain data, one after the other; all of them make Results."""
+    rounds, seconds = (2, 1) if quick else (ROUNDS, SECONDS)
+    app_core, load_core = servers.cores()
+    with servers.workplace() as folder, contextlib.ExitStack() as stack:
+        sockets = {}
+        for name, (server, socket) in {"weir": weir(build, load_core, folder),
+                                       "redis": redis(load_core, folder)}.items():
+            stack.enter_context(server)
+            sockets[name] = str(socket)
+        for framework, limiters in FRAMEWORKS.items():
+            began = time.monotonic()
+            runs = {load: {limiter: [] for limiter in limiters} for load in LOADS}
+            with contextlib.ExitStack() as apps:
+                running = {limiter: apps.enter_context(
+                    application(framework, limiter, sockets, app_core, folder))
+                           for limiter in limiters}
+                for app in running.values():  # Warm, and compiled where that happens meanwhile.
+                    microseconds(app.ports["http"], load_core, 16, seconds)
+                for _ in range(rounds):
+                    for load, connections in LOADS.items():
+                        for limiter, app in running.items():
+                            runs[load][limiter].append(microseconds(
+                                app.ports["http"], load_core, connections, seconds))
+            print(f"{framework}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+            yield {framework: runs}
+
+
+class Results:
+    """What was measured, in form of {framework: {load: {limiter: [microseconds of a round]}}}."""
+
+    def __init__(self, answers):
+        self.answers = answers
+
+    def median(self, framework, load, limiter):
+        return statistics.median(self.answers[framework][load][limiter])
+
+    def added(self, framework, load, limiter):
+        """Above the bare framework, of every round."""
+        runs = self.answers[framework][load]
+        return [with_it - without for with_it, without in zip(runs[limiter], runs["none"])]
+
+    def median_added(self, framework, load, limiter):
+        return statistics.median(self.added(framework, load, limiter))
+
+    def above_peer(self, framework, load):
+        """How much longer than with the peer a request takes with us."""
+        peer = FRAMEWORKS[framework][-1]
+        runs = self.answers[framework][load]
+        return statistics.median(ours - theirs for ours, theirs in zip(runs["weir"], runs[peer]))
+
+
+# --- Figures and tables ---
+
+
+def figures(results):
+    for framework, limiters in FRAMEWORKS.items():
+        for load in LOADS:
+            ours = results.median_added(framework, load, "weir")
+            theirs = results.median_added(framework, load, limiters[-1])
+            if framework == "axum":
+                yield Figure(f"clients/{framework}/{load}", ours, "us/request", theirs)
+                yield Figure(f"clients/{framework}/{load}/above_tower_governor",
+                             results.above_peer(framework, load), "us/request",
+                             target=MOST_ABOVE_GOVERNOR, ceiling=True)
+            else:
+                yield Figure(f"clients/{framework}/{load}", ours, "us/request", theirs, 1)
+
+
+def said(results, framework, load):
+    if framework == "axum":
+        above = results.above_peer(framework, load)
+        is_met = above <= MOST_ABOVE_GOVERNOR
+        return f"at most {MOST_ABOVE_GOVERNOR} us above: {above:.0f}, {'met' if is_met else 'MISSED'}"
+    peer = FRAMEWORKS[framework][-1]
+    is_met = (results.median_added(framework, load, "weir")
+              <= results.median_added(framework, load, peer))
+    return f"at most theirs: {'met' if is_met else 'MISSED'}"
+
+
+def tables(results):
+    columns = ["", "one at a time, us", "added", "target", "16 at a time, us", "added", "target"]
+    for framework, limiters in FRAMEWORKS.items():
+        rows = []
+        for limiter in limiters:
+            row = [TITLES[limiter]]
+            for load in LOADS:
+                row.append(f"{results.median(framework, load, limiter):.0f}")
+                if limiter == "none":
+                    row += ["", ""]
+                    continue
+                row.append(f"{results.median_added(framework, load, limiter):.0f}")
+                row.append(said(results, framework, load) if limiter == "weir" else "")
+            rows.append(row)
+        yield Table(f"{FRAMEWORK_TITLES[framework]}: time per request", columns, rows)
+    runs = [results.answers[framework][load][limiter] for framework, limiters in FRAMEWORKS.items()
+            for load in LOADS for limiter in limiters]
+    yield Table("Noise: spread of the middle half of the rounds", ["what", "typical", "worst"],
+                [noise_row("time per request", runs)])
