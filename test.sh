@@ -92,7 +92,9 @@ packages() { tools/setup.sh tools/packages.txt; }
 # Clients of several languages for the end-to-end tests, and servers of other versions than the
 # machine has. Most of it is waiting for the network, so it goes on beside the first build.
 begin_to_fetch() {
-  setsid bash -c "tests/e2e/setup.sh && tests/faults/setup.sh" >"$work/fetched.log" 2>&1 &
+  setsid bash -c "tests/e2e/setup.sh && tests/faults/setup.sh &&
+    clients/setup.sh python node rust shop-fastapi shop-express shop-axum" \
+    >"$work/fetched.log" 2>&1 &
   fetching=$!
 }
 fetched() { # STATUS
