@@ -117,6 +117,8 @@ class Case:
         return []
 
     def _do(self, thing):
+        if "op" in thing:
+            return self._tell(thing)
         if "service" in thing:
             return self._steer(thing)
         if "impostor" in thing:
@@ -127,15 +129,15 @@ class Case:
             return self._call(thing["http"])
         if "http_together" in thing:
             return self._call_together(thing["http_together"])
-        if "until" in thing:
-            return self._until(thing)
+        return self._until(thing)
+
+    def _tell(self, thing):
         answer = self.driver.ask(thing)
         if thing["op"] == "serve" and "port" in answer:
             self.ports[thing["app"]] = answer["port"]
         if thing["op"] in ("open", "serve") and "error" not in answer:
-            what = {"open": ("close", "client"), "serve": ("stop", "app")}[thing["op"]]
-            name = thing[what[1]]
-            self.stack.callback(lambda: self.driver.ask({"op": what[0], what[1]: name}))
+            end, member = {"open": ("close", "client"), "serve": ("stop", "app")}[thing["op"]]
+            self.stack.callback(self.driver.ask, {"op": end, member: thing[member]})
         return answer
 
     def _with_addresses(self, thing):
@@ -182,10 +184,9 @@ class Case:
             settings["tls"] = {"certificate": str(pair.certificate), "key": str(pair.key)}
         if "token" in thing:
             settings["token"] = "env:TOKEN"
-        listen = {"http": "127.0.0.1:0", "resp": settings}
         # JSON is YAML.
-        running = daemon.Daemon(f"listen: {json.dumps(listen)}\n{policy}",
-                                environment={"TOKEN": thing.get("token", "")})
+        listen = f"listen: {{ http: \"127.0.0.1:0\", resp: {json.dumps(settings)} }}\n"
+        running = daemon.Daemon(listen + policy, environment={"TOKEN": thing.get("token", "")})
         self.services[name] = running
         self.stack.callback(self._end, running)
         found = running.addresses["resp"]
