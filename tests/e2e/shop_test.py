@@ -192,7 +192,7 @@ class Alike:
         again = [self.shop.get("/me", token=ann, source=OTHER, headers=FORGED).status
                  for _ in range(4)]
         self.assertIn(429, again)
-        paid = [self.shop.get("/me", token=pia) for _ in range(12)]
+        paid = [self.shop.get("/me", token=pia, source="127.0.0.5") for _ in range(12)]
         self.assertEqual({response.status for response in paid}, {200})
         self.assertEqual(paid[0].headers["x-ratelimit-limit"], "20")
         self.assertEqual(self.shop.get("/me", token="nonsense").status, 401)
@@ -207,16 +207,14 @@ class Alike:
         self.assertEqual(self.shop.get("/products").status, 200)
 
     def test_who_comes_back_when_told_is_let_in(self):
-        """With curl, which waits for as long as Retry-After says."""
+        """With curl, which waits for as long as Retry-After says, and comes back once."""
         denied, _ = self.exhaust()
         self.assertEqual(denied.status, 429)
         ran = subprocess.run(
-            ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code} %{num_retries}", "--interface",
-             STRANGER, "--retry", "3", f"http://127.0.0.1:{self.shop.port}/products"],
+            ["curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", "--interface", STRANGER,
+             "--retry", "1", f"http://127.0.0.1:{self.shop.port}/products"],
             capture_output=True, text=True, check=True, timeout=daemon.PATIENCE)
-        status, retries = ran.stdout.split()
-        self.assertEqual(status, "200")
-        self.assertLessEqual(int(retries), 1)
+        self.assertEqual(ran.stdout, "200", ran.stderr)
 
     def test_orders_and_limits_in_code_work_beside_the_policy(self):
         pia = self.shop.token("pia", "pear")
