@@ -10,6 +10,7 @@ from gateway_caddy import Caddy
 from gateway_envoy import Envoy, EnvoyRateLimit
 from gateway_haproxy import HaProxy
 from gateway_nginx import Nginx
+from gateway_traefik import Traefik, TraefikProtocol
 
 if __name__ == "__main__":
     daemon.main()

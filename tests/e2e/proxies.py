@@ -351,12 +351,22 @@ class Traefik(Proxy):
     statics, dynamics = "traefik.yml", "weir.yml"
 
     def configure(self):
-        self.write(self.files([self.statics, self.dynamics], {
-            '":8000"': f'"127.0.0.1:{self.port}"',
-            f"/etc/traefik/{self.dynamics}": self.path / self.dynamics,
-            "127.0.0.1:8080": self.weir, "127.0.0.1:3000": self.backend}))
+        self.write(self.files([self.statics, self.dynamics], self.addresses()))
         return [traefik_program(), f"--configfile={self.path / self.statics}"]
+
+    def addresses(self):
+        return {'":8000"': f'"127.0.0.1:{self.port}"',
+                f"/etc/traefik/{self.dynamics}": self.path / self.dynamics,
+                "127.0.0.1:8080": self.weir, "127.0.0.1:3000": self.backend}
 
     def is_ready(self):
         """It listens before it knows what for."""
         return http_wire.once(self.port, "GET", "/account/").status != 404
+
+
+class TraefikFailOpen(Traefik):
+    statics, dynamics = "traefik-fail-open.yml", "weir-fail-open.yml"
+
+    def addresses(self):
+        return {**super().addresses(), "port: 8080": f"port: {self.weir.rpartition(':')[2]}",
+                "127.0.0.1:8079": f"127.0.0.1:{self.other_port}"}
