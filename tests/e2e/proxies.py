@@ -75,6 +75,7 @@ class Backend:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
 
             def answer(self):
                 backend.requests.append((self.command, self.path, self.headers))
@@ -130,6 +131,8 @@ class Relay:
                 return
             self.connections += 1
             far = socket.create_connection(("127.0.0.1", self.target))
+            for one in (near, far):
+                one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.open += [near, far]
             for source, sink in ((near, far), (far, near)):
                 thread = threading.Thread(target=self._pass_on, args=(source, sink), daemon=True)
@@ -311,7 +314,8 @@ class HaProxy(Proxy):
     def configure(self):
         self.write(self.files(["haproxy.cfg", "weir.lua"], {
             "127.0.0.1:8080": self.weir, "bind :8000": f"bind 127.0.0.1:{self.port}",
-            "abns@weir": f"abns@weir-{self.port}", "/etc/haproxy/weir.lua": self.path / "weir.lua",
+            "abns@weir": f"abns@weir-{self.port}",
+            "/etc/haproxy/weir.lua": self.path / "weir.lua",
             "127.0.0.1:3000": self.backend}))
         return [shutil.which("haproxy") or "/usr/sbin/haproxy", "-db", "-f",
                 self.path / "haproxy.cfg"]
