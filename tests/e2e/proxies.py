@@ -1,11 +1,13 @@
-"""Real proxies before the service, each configured as docs/gateways.md says, and a backend behind
-them. Each is a context, on free loopback ports, and is stopped by its process id.
+"""Real proxies before the service, each with the files of gateways/ as they stand there, but for
+addresses and ports; and a backend behind them. Each is a context, on free loopback ports, and is
+stopped by its process id.
 
-    with proxies.Backend() as backend, proxies.nginx(weir, backend) as proxy:
+    with proxies.Backend() as backend, proxies.Nginx(weir.http, backend) as proxy:
         http_wire.once(proxy.port, "GET", "/")
 """
 
 import http.server
+import os
 import pathlib
 import re
 import shutil
@@ -16,38 +18,46 @@ import threading
 import time
 
 import daemon
+import http_wire
 
-# What they ask about, and what a client says who would like to be asked about something else.
-POLICY = """\
-trusted_proxies: [127.0.0.1]
-identity:
-  user: { header: x-user-id }
-  tier: { header: x-tier, default: free }
-deny: [ { user: mallory }, { path: /secret/** } ]
-rules:
-  - { name: per-ip, key: ip, limit: 1000/h }
-  - { name: per-user, match: { user: present }, key: user, limit: 2/h }
-  - { name: login, match: { path: /login, method: POST }, key: ip, limit: 2/h, message: Too often }
-  - { name: shop, match: { host: shop.example }, key: ip, limit: 500/h }
-"""
-FORGED = {"X-Forwarded-Uri": "/cheap", "X-Forwarded-Method": "GET", "X-Original-URI": "/cheap",
-          "X-Original-URL": "http://cheap.example/cheap", "X-Original-Method": "GET",
-          "X-Forwarded-For": "198.51.100.77", "X-Forwarded-Host": "cheap.example",
-          "X-User-Id": "forged", "X-Weir-Token": "forged", "Forwarded": "for=198.51.100.78"}
+# What the files have in the place of a proxy before the gateway; here it is a client that plays one.
+OUTER_IN_FILES, OUTER = "192.0.2.10", "127.0.0.9"
 
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+OPPOSITE = {"fail open": "fail closed", "behind a proxy": "in front",
+            "with a token": "without a token"}
 
 
-def documented(language, page="gateways.md"):
-    """The blocks of this language in the document."""
-    page = (daemon.source / "docs" / page).read_text(encoding="utf-8")
-    return [code for name, code in BLOCK.findall(page) if name == language]
+def gateway_file(name):
+    return (daemon.source / "gateways" / name).read_text(encoding="utf-8")
 
 
-def envoy_program():
-    """None where it could not be had."""
-    made = daemon.source / "build" / "clients" / "envoy" / "envoy"
-    return made if made.exists() else None
+def switched(text, mark):
+    """The text with those lines switched on that end in a comment with this mark, and those off that
+    have the opposite one."""
+    text, on = re.subn(rf"^([ \t]*)(?:#|--) ?(.*?) *(?:#|--) {mark}$", r"\1\2", text, flags=re.MULTILINE)
+    off = 0
+    if mark in OPPOSITE:
+        text, off = re.subn(rf"^.*# {OPPOSITE[mark]}\n", "", text, flags=re.MULTILINE)
+    if on + off == 0:
+        raise AssertionError(f"no line is marked {mark!r}")
+    return text
+
+
+def policy_file(name, marks=()):
+    """A policy of gateways/, on free ports."""
+    text = gateway_file(name)
+    for mark in marks:
+        text = switched(text, mark)
+    return re.sub(r"127\.0\.0\.1:808\d", "127.0.0.1:0", text).replace(OUTER_IN_FILES, OUTER)
+
+
+def replaced(text, pairs):
+    """The text with each of these in the place of what it has there."""
+    for old, new in pairs.items():
+        if old not in text:
+            raise AssertionError(f"there is no {old!r} in it")
+        text = text.replace(old, str(new))
+    return text
 
 
 def free_port():
@@ -65,6 +75,7 @@ class Backend:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
 
             def answer(self):
                 backend.requests.append((self.command, self.path, self.headers))
@@ -101,18 +112,105 @@ class Backend:
         self.thread.join()
 
 
-class Proxy:
-    """A process that listens on a port. `configure` gets its folder and returns its command."""
+class Relay:
+    """Passes bytes on to a port of the service, and counts who connects."""
 
-    def __init__(self, name, configure):
-        self.port = free_port()
-        self.folder = tempfile.TemporaryDirectory(prefix=f"weir-{name}-")
+    def __init__(self, port):
+        self.target = port
+        self.connections = 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.open = []
+        self.threads = [threading.Thread(target=self._accept, daemon=True)]
+
+    def _accept(self):
+        while True:
+            try:
+                near, _ = self.listener.accept()
+            except OSError:
+                return
+            self.connections += 1
+            far = socket.create_connection(("127.0.0.1", self.target))
+            for one in (near, far):
+                one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.open += [near, far]
+            for source, sink in ((near, far), (far, near)):
+                thread = threading.Thread(target=self._pass_on, args=(source, sink), daemon=True)
+                self.threads.append(thread)
+                thread.start()
+
+    @staticmethod
+    def _pass_on(source, sink):
+        try:
+            while data := source.recv(65536):
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+    def __enter__(self):
+        self.threads[0].start()
+        return self
+
+    def __exit__(self, *_):
+        # Waking up whoever accepts, and whoever reads.
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        for one in self.open:
+            try:
+                one.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+        for thread in self.threads:
+            thread.join()
+        for one in self.open:
+            one.close()
+
+
+class Proxy:
+    """A process that listens on `port`. Its class says what it is called and how it is configured:
+    `weir` is a port of the service, or whatever address this proxy understands; `marks` are lines of
+    its files to switch on; `more` are further texts to replace, old to new."""
+
+    name = ""
+
+    def __init__(self, weir, backend, *, marks=(), more=None):
+        self.weir = f"127.0.0.1:{weir}" if isinstance(weir, int) else weir
+        self.backend = f"127.0.0.1:{backend.port}"
+        self.marks, self.more = tuple(marks), dict(more or {})
+        self.port, self.other_port = free_port(), free_port()
+        self.folder = tempfile.TemporaryDirectory(prefix=f"weir-{self.name}-")
         self.path = pathlib.Path(self.folder.name)
         self.log_file = self.path / "log"
-        command = [str(word) for word in configure(self)]
+        command = [str(word) for word in self.configure()]
         with self.log_file.open("wb") as log:
             self.process = subprocess.Popen(command, cwd=self.path, stdout=log,
-                                            stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+                                            stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                                            env={**os.environ, **self.environment()})
+
+    def configure(self):
+        """Writes its files and returns its command."""
+        raise NotImplementedError
+
+    def environment(self):
+        return {}
+
+    def files(self, names, pairs):
+        """The texts of these files of its folder in gateways/, by name. Each of `pairs` is in one of
+        them at least."""
+        texts = {name: gateway_file(f"{self.name}/{name}") for name in names}
+        # Ends of files keep what is in one from reaching into the next.
+        everything = "\0".join(texts.values())
+        for mark in self.marks:
+            everything = switched(everything, mark)
+        everything = replaced(everything, {**self.more, **pairs})
+        everything = everything.replace(OUTER_IN_FILES, OUTER)
+        return dict(zip(texts, everything.split("\0")))
+
+    def write(self, texts, folder="."):
+        (self.path / folder).mkdir(exist_ok=True)
+        for name, text in texts.items():
+            (self.path / folder / name).write_text(text, encoding="utf-8")
 
     def log(self):
         return self.log_file.read_text(encoding="utf-8", errors="replace")
@@ -123,10 +221,15 @@ class Proxy:
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise AssertionError("it does not listen:\n" + self.log())
             try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-                return
+                if self.is_ready():
+                    return
             except ConnectionRefusedError:
-                time.sleep(0.01)
+                pass
+            time.sleep(0.01)
+
+    def is_ready(self):
+        socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+        return True
 
     def stop(self):
         if self.process.poll() is None:
@@ -152,124 +255,122 @@ class Proxy:
         self.stop()
 
 
-def replaced(text, **words):
-    """The text with each of these put in the place of what the document has there."""
-    for old, new in words.values():
-        assert old in text, f"the document does not have {old!r}"
-        text = text.replace(old, str(new))
-    return text
+class Nginx(Proxy):
+    name = "nginx"
+    site = "shop.conf"
 
+    def configure(self):
+        self.write(self.files(["shop.conf", "upstream.conf", "server.conf", "location.conf", "users"], {
+            "server 127.0.0.1:8080": f"server {self.weir}",
+            "127.0.0.1:8079": f"127.0.0.1:{self.other_port}",
+            "listen 8000;": f"listen 127.0.0.1:{self.port};",
+            "127.0.0.1:3000": self.backend}), "weir")
+        return self.command()
 
-def nginx(weir, backend, *, recipe=0, fail_open=False, more=()):
-    """`weir` is an address as nginx writes it. `more`: (old, new) texts of the recipe."""
-    *recipes, error_page, gone = documented("nginx")
-    text = recipes[recipe]
-    if fail_open:
-        text = text.replace("        internal;\n", f"        internal;\n{error_page}", 1)
-        text = text.rstrip().removesuffix("}") + gone + "}\n"
-
-    def configure(proxy):
-        server = replaced(text, weir=("server 127.0.0.1:8080;", f"server {weir};"),
-                          port=("listen 80;", f"listen 127.0.0.1:{proxy.port};"),
-                          backend=("127.0.0.1:3000", f"127.0.0.1:{backend.port}"),
-                          **{f"more{i}": pair for i, pair in enumerate(more)})
-        folders = "".join(f"{kind}_temp_path {proxy.path}/{kind};\n"
+    def command(self):
+        folders = "".join(f"{kind}_temp_path {self.path}/{kind};\n"
                           for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-        (proxy.path / "nginx.conf").write_text(
-            f"daemon off;\nmaster_process off;\npid {proxy.path}/pid;\nerror_log stderr;\n"
-            f"events {{}}\nhttp {{\naccess_log off;\n{folders}{server}}}\n", encoding="utf-8")
-        return [shutil.which("nginx") or "/usr/sbin/nginx", "-p", proxy.path, "-e", "stderr",
-                "-c", proxy.path / "nginx.conf"]
-
-    return Proxy("nginx", configure)
-
-
-def caddy(weir, backend, *, more=()):
-    """`weir` is an address as Caddy writes it."""
-    (text,) = documented("caddyfile")
-
-    def configure(proxy):
-        config = replaced(text, port=(":80 {", f":{proxy.port} {{\n\tbind 127.0.0.1"),
-                          weir=("127.0.0.1:8080", weir),
-                          backend=("127.0.0.1:3000", f"127.0.0.1:{backend.port}"),
-                          **{f"more{i}": pair for i, pair in enumerate(more)})
-        (proxy.path / "Caddyfile").write_text("{\n\tadmin off\n\tauto_https off\n}\n" + config,
-                                              encoding="utf-8")
-        # It keeps its files in its home.
-        return ["env", f"HOME={proxy.path}", f"XDG_DATA_HOME={proxy.path}",
-                f"XDG_CONFIG_HOME={proxy.path}", "caddy", "run", "--config",
-                proxy.path / "Caddyfile", "--adapter", "caddyfile"]
-
-    return Proxy("caddy", configure)
+        (self.path / "nginx.conf").write_text(
+            f"daemon off;\nmaster_process off;\npid {self.path}/pid;\nerror_log stderr;\n"
+            f"events {{}}\nhttp {{\naccess_log off;\n{folders}include weir/{self.site};\n}}\n",
+            encoding="utf-8")
+        return [shutil.which("nginx") or "/usr/sbin/nginx", "-p", self.path, "-e", "stderr",
+                "-c", self.path / "nginx.conf"]
 
 
-def haproxy(weir, backend, *, more=()):
-    """`weir` is a port. `more`: (old, new) texts of the script."""
-    (lua,), (text,) = documented("lua"), documented("haproxy")
+class Nginx429(Nginx):
+    """Denied by 429."""
 
-    def configure(proxy):
-        script = proxy.path / "weir.lua"
-        script.write_text(replaced(lua, weir=("127.0.0.1:8080", f"127.0.0.1:{weir}"),
-                                   **{f"more{i}": pair for i, pair in enumerate(more)}),
-                          encoding="utf-8")
-        config = replaced(text, port=("bind :80", f"bind 127.0.0.1:{proxy.port}"),
-                          lua=("/etc/haproxy/weir.lua", script),
-                          backend=("127.0.0.1:3000", f"127.0.0.1:{backend.port}"))
-        (proxy.path / "haproxy.cfg").write_text(config, encoding="utf-8")
+    site = "shop-429.conf"
+
+    def configure(self):
+        self.write(self.files([self.site], {
+            "server 127.0.0.1:8080": f"server {self.weir}",
+            "listen 8000;": f"listen 127.0.0.1:{self.port};",
+            "127.0.0.1:3000": self.backend}), "weir")
+        return self.command()
+
+
+class Caddy(Proxy):
+    name = "caddy"
+
+    def configure(self):
+        texts = self.files(["Caddyfile"], {
+            "127.0.0.1:8080": self.weir, ":8079": f":{self.other_port}",
+            ":8000 {": f":{self.port} {{\n\tbind 127.0.0.1", "127.0.0.1:3000": self.backend})
+        # Neither an interface to steer it nor certificates.
+        texts["Caddyfile"] = "{\n\tadmin off\n\tauto_https off\n}\n" + texts["Caddyfile"]
+        self.write(texts)
+        return ["caddy", "run", "--config", self.path / "Caddyfile", "--adapter", "caddyfile"]
+
+    def environment(self):
+        """It keeps its files in its home."""
+        return {name: str(self.path) for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME")}
+
+
+class HaProxy(Proxy):
+    name = "haproxy"
+
+    def configure(self):
+        self.write(self.files(["haproxy.cfg", "weir.lua"], {
+            "127.0.0.1:8080": self.weir, "bind :8000": f"bind 127.0.0.1:{self.port}",
+            "abns@weir": f"abns@weir-{self.port}",
+            "/etc/haproxy/weir.lua": self.path / "weir.lua",
+            "127.0.0.1:3000": self.backend}))
         return [shutil.which("haproxy") or "/usr/sbin/haproxy", "-db", "-f",
-                proxy.path / "haproxy.cfg"]
-
-    return Proxy("haproxy", configure)
+                self.path / "haproxy.cfg"]
 
 
-ENVOY = """\
-static_resources:
-  listeners:
-  - address: { socket_address: { address: 127.0.0.1, port_value: PORT } }
-    filter_chains:
-    - filters:
-      - name: envoy.filters.network.http_connection_manager
-        typed_config:
-          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
-          stat_prefix: shop
-          use_remote_address: true
-          route_config:
-            virtual_hosts:
-            - name: shop
-              domains: ["*"]
-              routes: [{ match: { prefix: / }, route: { cluster: shop } }]
-          http_filters:
-FILTER
-          - name: envoy.filters.http.router
-            typed_config:
-              "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router
-  clusters:
-  - name: weir
-    load_assignment:
-      cluster_name: weir
-      endpoints: [{ lb_endpoints: [{ endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: WEIR } } } }] }]
-  - name: shop
-    load_assignment:
-      cluster_name: shop
-      endpoints: [{ lb_endpoints: [{ endpoint: { address: { socket_address: { address: 127.0.0.1, port_value: SHOP } } } }] }]
-"""
+def envoy_program():
+    """None where it could not be had."""
+    made = daemon.source / "build" / "clients" / "envoy" / "envoy"
+    return made if made.exists() else None
 
 
-def envoy(weir, backend, *, more=()):
-    """`weir` is a port."""
-    (text,) = [block for block in documented("yml") if "ext_authz" in block]
+class Envoy(Proxy):
+    name = "envoy"
+    file, service_port = "ext_authz.yaml", 8080
 
-    def configure(proxy):
-        for old, new in more:
-            assert old in text, old
-        lines = text
-        for old, new in more:
-            lines = lines.replace(old, new)
-        indented = "".join(f"          {line}\n" for line in lines.splitlines())
-        config = ENVOY.replace("FILTER\n", indented).replace("PORT", str(proxy.port))
-        config = config.replace("WEIR", str(weir)).replace("SHOP", str(backend.port))
-        (proxy.path / "envoy.yaml").write_text(config, encoding="utf-8")
-        return [envoy_program(), "-c", proxy.path / "envoy.yaml", "--concurrency", "1",
+    def configure(self):
+        self.write(self.files([self.file], {
+            "address: 0.0.0.0, port_value: 8000": f"address: 127.0.0.1, port_value: {self.port}",
+            f"port_value: {self.service_port}": f"port_value: {self.weir.rpartition(':')[2]}",
+            "port_value: 3000": f"port_value: {self.backend.rpartition(':')[2]}"}))
+        return [envoy_program(), "-c", self.path / self.file, "--concurrency", "1",
                 "--disable-hot-restart", "--log-level", "warn"]
 
-    return Proxy("envoy", configure)
+
+class EnvoyRateLimit(Envoy):
+    file, service_port = "ratelimit.yaml", 8081
+
+
+def traefik_program():
+    """None where it could not be had."""
+    made = daemon.source / "build" / "clients" / "traefik" / "traefik"
+    return made if made.exists() else shutil.which("traefik")
+
+
+class Traefik(Proxy):
+    name = "traefik"
+    statics, dynamics = "traefik.yml", "weir.yml"
+
+    def configure(self):
+        self.write(self.files([self.statics, self.dynamics], self.addresses()))
+        return [traefik_program(), f"--configfile={self.path / self.statics}"]
+
+    def addresses(self):
+        return {'":8000"': f'"127.0.0.1:{self.port}"',
+                f"/etc/traefik/{self.dynamics}": self.path / self.dynamics,
+                "127.0.0.1:8080": self.weir, "127.0.0.1:3000": self.backend}
+
+    def is_ready(self):
+        """It listens before it knows what for."""
+        return http_wire.once(self.port, "GET", "/account/").status != 404
+
+
+class TraefikFailOpen(Traefik):
+    statics, dynamics = "traefik-fail-open.yml", "weir-fail-open.yml"
+
+    def addresses(self):
+        return {**super().addresses(), "port: 8080": f"port: {self.weir.rpartition(':')[2]}",
+                "127.0.0.1:8079": f"127.0.0.1:{self.other_port}"}

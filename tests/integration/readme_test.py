@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Compiles and runs the code in README.md and docs/, loads their policies, and follows the links
-between them.
+"""Compiles and runs the code in README.md, docs/ and gateways/, loads their policies, and follows the
+links between them.
 
     readme_test.py SOURCE BUILD COMPILER
 
 A block marked `cpp` that holds `int main` is a program. The other `cpp` blocks of a page are, one
 after the other, the body of one more program. Each must compile against the library in BUILD and
 end with 0. A block marked `output` is what the program before it prints. A block marked `yaml` is a
-policy that must load without a word of advice. A relative link must lead to a file that is there
-and, if it names one, to a heading in it.
+policy that must load without a word of advice, and so is every file in gateways/ whose name begins
+with `weir` and ends in `.yaml`. A relative link must lead to a file that is there and, if it names
+one, to a heading in it.
 """
 
 import concurrent.futures
@@ -191,6 +192,14 @@ def check(root, pages, builder):
     return len(programs), found
 
 
+def policy_files(root, paths, builder):
+    for path in paths:
+        policy = Program(path.relative_to(root).as_posix(), path.read_text(encoding="utf-8"))
+        problem = builder.policy_problem(policy)
+        if problem is not None:
+            yield f"{policy.where}: {problem}"
+
+
 def main(arguments):
     if len(arguments) != 3:
         print(__doc__, file=sys.stderr)
@@ -200,8 +209,10 @@ def main(arguments):
     if not builder.library.is_file():
         print(f"{builder.library} is not there; build it first", file=sys.stderr)
         return 2
-    pages = [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
+    pages = [root / "README.md", *sorted((root / "docs").rglob("*.md")),
+             *sorted((root / "gateways").rglob("*.md"))]
     count, found = check(root, pages, builder)
+    found += policy_files(root, sorted((root / "gateways").rglob("weir*.yaml")), builder)
     found += self_check(builder)
     print("\n".join([*found, f"{count} programs in {len(pages)} pages, {len(found)} problems"]))
     return 1 if found or count == 0 else 0
