@@ -8,6 +8,7 @@ import pathlib
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
@@ -55,6 +56,14 @@ class Service:
         self.process.send_signal(number)
         if number == signal.SIGKILL:
             self._wait()
+        elif number == signal.SIGSTOP:
+            # A signal is not there at once, and each thread stops by itself.
+            threads = pathlib.Path(f"/proc/{self.process.pid}/task")
+            while any(
+                (thread / "stat").read_text().rpartition(")")[2].split()[0] != "T"
+                for thread in threads.iterdir()
+            ):
+                time.sleep(0.001)
 
     def _wait(self) -> None:
         assert self.process is not None

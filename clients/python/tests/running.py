@@ -25,7 +25,7 @@ async def served(app: Any, **options: Any) -> AsyncIterator[int]:
     )
     server = uvicorn.Server(config)
     task = asyncio.create_task(server.serve())
-    while not server.started:  # noqa: ASYNC110
+    while not server.started:
         await asyncio.sleep(0.005)
     try:
         yield server.servers[0].sockets[0].getsockname()[1]
