@@ -14,6 +14,8 @@ for (const [folder, type, words] of [
   ['cjs', 'commonjs', ['--module', 'CommonJS', '--moduleResolution', 'Node10']],
 ]) {
   const out = `${here}/dist/${folder}`;
-  execFileSync(process.execPath, [tsc, '-p', here, '--outDir', out, ...words], { stdio: 'inherit' });
+  execFileSync(process.execPath, [tsc, '-p', here, '--outDir', out, ...words], {
+    stdio: 'inherit',
+  });
   writeFileSync(`${out}/package.json`, `${JSON.stringify({ type })}\n`);
 }

@@ -70,11 +70,15 @@ export class Networks {
     const [address = '', prefixText, ...more] = text.trim().split('/');
     const ip = canonicalIp(address);
     const bits = address.includes(':') ? 128 : 32;
-    const prefix = prefixText === undefined ? bits : /^\d{1,3}$/.test(prefixText) ? Number(prefixText) : -1;
+    const prefix =
+      prefixText === undefined ? bits : /^\d{1,3}$/.test(prefixText) ? Number(prefixText) : -1;
     // A network of mapped addresses is one of IPv4.
     const offset = ip !== undefined && isIPv4(ip) ? bits - 32 : 0;
     if (ip === undefined || more.length > 0 || prefix > bits || prefix < offset) {
-      throw new OptionError(option, `"${text}" is no network; write 10.0.0.0/8, 192.0.2.7 or 2001:db8::/32`);
+      throw new OptionError(
+        option,
+        `"${text}" is no network; write 10.0.0.0/8, 192.0.2.7 or 2001:db8::/32`,
+      );
     }
     this.list.addSubnet(ip, prefix - offset, isIPv4(ip) ? 'ipv4' : 'ipv6');
   }

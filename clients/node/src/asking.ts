@@ -2,13 +2,20 @@
 import type { IncomingMessage } from 'node:http';
 
 import { ipKey } from './address.js';
-import { HTTP_WORDS, identityBytes, limitAsking, textBytes, wholeCost, type Asking } from './client.js';
+import {
+  HTTP_WORDS,
+  identityBytes,
+  limitAsking,
+  textBytes,
+  wholeCost,
+  type Asking,
+} from './client.js';
 import type { HttpForm } from './denial.js';
 import { limitTextOf } from './limit-text.js';
 import type { LimiterSettings } from './options.js';
 import { pathOf } from './request.js';
 import { bulk, bytesOf } from './resp.js';
-import type { Told } from './told.js';
+import { asText, type Told } from './told.js';
 
 const IP = '$2\r\nip\r\n';
 const METHOD = '$6\r\nmethod\r\n';
@@ -24,10 +31,15 @@ const IDENTITIES = [
 ] as const;
 
 /** The rules of the policy shall decide. */
-export function policyAsking(req: IncomingMessage, ip: string | undefined, told: Told, settings: LimiterSettings): Asking {
+export function policyAsking(
+  req: IncomingMessage,
+  ip: string | undefined,
+  told: Told,
+  settings: LimiterSettings,
+): Asking {
   const http = formFor(req);
   let count = 4;
-  let words = `$10\r\nWEIR.CHECK\r\n${told['rule'] === undefined ? EVERY_RULE : bulk(bytesOf(String(told['rule'])))}`;
+  let words = `$10\r\nWEIR.CHECK\r\n${told['rule'] === undefined ? EVERY_RULE : bulk(bytesOf(asText(told['rule'])))}`;
   let key = '';
   const add = (name: string, value: string): void => {
     count += 2;
@@ -37,7 +49,8 @@ export function policyAsking(req: IncomingMessage, ip: string | undefined, told:
     const value = identityOf(told[option]);
     if (value === undefined) continue;
     add(name, value);
-    if (key === '' && (attribute === 'api_key' || attribute === 'user')) key = `${attribute}=${value}`;
+    if (key === '' && (attribute === 'api_key' || attribute === 'user'))
+      key = `${attribute}=${value}`;
   }
   if (ip !== undefined) {
     add(IP, ip);
@@ -69,9 +82,9 @@ export function inCodeAsking(
 ): Asking {
   const { limit, algorithm, cost } = told;
   const key = identityOf(told['key']) ?? ipKey(ip, settings.ipv6Prefix);
-  const text = typeof limit === 'number' ? limitTextOf(limit, settings.windowMs) : String(limit);
+  const text = typeof limit === 'number' ? limitTextOf(limit, settings.windowMs) : asText(limit);
   return limitAsking(`${bytesOf(scope)}|${key}`, text, {
-    algorithm: algorithm === undefined ? undefined : String(algorithm),
+    algorithm: algorithm === undefined ? undefined : asText(algorithm),
     cost: cost as number | undefined,
     http: formFor(req),
   });

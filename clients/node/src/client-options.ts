@@ -62,19 +62,37 @@ export const CLIENT_OPTIONS: readonly string[] = [
 ];
 
 export function clientSettings(options: ClientOptions): ClientSettings {
-  const { token, deadline = DEFAULT_DEADLINE_MS, onFailure = 'open', staticLimit, share = 1 } = options;
+  const {
+    token,
+    deadline = DEFAULT_DEADLINE_MS,
+    onFailure = 'open',
+    staticLimit,
+    share = 1,
+  } = options;
   const logger = options.logger ?? console;
   if (token !== undefined && (typeof token !== 'string' || token === '')) {
-    throw new OptionError('token', 'write the text that the service has as its token, or leave it out');
+    throw new OptionError(
+      'token',
+      'write the text that the service has as its token, or leave it out',
+    );
   }
   if (!Number.isFinite(deadline) || deadline < 1 || deadline > MAX_DEADLINE_MS) {
-    throw new OptionError('deadline', `${String(deadline)} is not allowed; write 1 to ${MAX_DEADLINE_MS} milliseconds`);
+    throw new OptionError(
+      'deadline',
+      `${String(deadline)} is not allowed; write 1 to ${MAX_DEADLINE_MS} milliseconds`,
+    );
   }
   if (!MODES.includes(onFailure)) {
-    throw new OptionError('onFailure', `"${String(onFailure)}" is not allowed; write 'open', 'closed' or 'static'`);
+    throw new OptionError(
+      'onFailure',
+      `"${onFailure as string}" is not allowed; write 'open', 'closed' or 'static'`,
+    );
   }
   if (!Number.isSafeInteger(share) || share < 1 || share > MAX_SHARE) {
-    throw new OptionError('share', `${String(share)} is not allowed; write 1 to ${MAX_SHARE}, the number of processes`);
+    throw new OptionError(
+      'share',
+      `${String(share)} is not allowed; write 1 to ${MAX_SHARE}, the number of processes`,
+    );
   }
   if (staticLimit !== undefined && typeof staticLimit !== 'string') {
     throw new OptionError('staticLimit', "write a limit such as '100/min'");
@@ -86,7 +104,10 @@ export function clientSettings(options: ClientOptions): ClientSettings {
   return {
     addresses,
     token,
-    secureContext: addresses.some(({ tls }) => tls) || options.tls ? secureContext(options.tls ?? {}) : undefined,
+    secureContext:
+      addresses.some(({ tls }) => tls) || options.tls
+        ? secureContext(options.tls ?? {})
+        : undefined,
     deadlineMs: deadline,
     failure: new Failure(onFailure, staticLimit, share),
     logger,
@@ -101,7 +122,10 @@ function secureContext({ ca, certificate, key }: TlsOptions): SecureContext {
       ...(key !== undefined && { key: pemOf(key) }),
     });
   } catch (error) {
-    throw new OptionError('tls', `${String((error as Error).message)}; ca, certificate and key are files of PEM`);
+    throw new OptionError(
+      'tls',
+      `${(error as Error).message}; ca, certificate and key are files of PEM`,
+    );
   }
 }
 

@@ -104,11 +104,19 @@ export class Client {
   }
 
   /** Gives a cost back, takes one more, or forgets the key. All need the right to manage. */
-  refund(rule: string, attributes: Attributes, options: { cost?: number | undefined } = {}): Promise<Decision> {
+  refund(
+    rule: string,
+    attributes: Attributes,
+    options: { cost?: number | undefined } = {},
+  ): Promise<Decision> {
     return this.manage('WEIR.REFUND', rule, attributes, options.cost);
   }
 
-  penalize(rule: string, attributes: Attributes, options: { cost?: number | undefined } = {}): Promise<Decision> {
+  penalize(
+    rule: string,
+    attributes: Attributes,
+    options: { cost?: number | undefined } = {},
+  ): Promise<Decision> {
     return this.manage('WEIR.PENALIZE', rule, attributes, options.cost);
   }
 
@@ -169,7 +177,13 @@ export class Client {
   ): Promise<Decision> {
     const pairs = attributeWords(attributes);
     return this.ask({
-      command: encodeCommand([verb, rule === undefined ? '*' : bytesOf(rule), ...pairs, ...costWords(cost), ...words]),
+      command: encodeCommand([
+        verb,
+        rule === undefined ? '*' : bytesOf(rule),
+        ...pairs,
+        ...costWords(cost),
+        ...words,
+      ]),
       key: policyKey(attributes),
       limit: undefined,
       cost: wholeCost(cost),
@@ -177,7 +191,12 @@ export class Client {
     });
   }
 
-  private manage(verb: string, rule: string, attributes: Attributes, cost: number | undefined): Promise<Decision> {
+  private manage(
+    verb: string,
+    rule: string,
+    attributes: Attributes,
+    cost: number | undefined,
+  ): Promise<Decision> {
     return this.tell([verb, bytesOf(rule), ...attributeWords(attributes), ...costWords(cost)]);
   }
 
@@ -185,10 +204,15 @@ export class Client {
   private tell(args: readonly string[]): Promise<Decision> {
     return new Promise((resolve, reject) => {
       const now = performance.now();
-      const question = new Question(encodeCommand(args), false, now + this.deadlineMs, (outcome) => {
-        if (outcome instanceof WeirError) reject(outcome);
-        else resolve(outcome);
-      });
+      const question = new Question(
+        encodeCommand(args),
+        false,
+        now + this.deadlineMs,
+        (outcome) => {
+          if (outcome instanceof WeirError) reject(outcome);
+          else resolve(outcome);
+        },
+      );
       question.budget = this.deadlineMs;
       this.fleet.ask(question, now);
     });
@@ -202,7 +226,11 @@ const MEANWHILE = {
 };
 
 /** A limit in code. The key is already bytes. */
-export function limitAsking(key: string, limit: string, { algorithm, cost, http }: LimitOptions): Asking {
+export function limitAsking(
+  key: string,
+  limit: string,
+  { algorithm, cost, http }: LimitOptions,
+): Asking {
   const short = key.length > MAX_KEY ? hashOf(key) : key;
   let count = 3;
   let words = bulk(short) + bulk(bytesOf(limit));
@@ -219,7 +247,13 @@ export function limitAsking(key: string, limit: string, { algorithm, cost, http 
     count += 2;
     words += HTTP_WORDS[http];
   }
-  return { command: `*${count}\r\n$10\r\nWEIR.LIMIT\r\n${words}`, key: short, limit, cost: whole, http };
+  return {
+    command: `*${count}\r\n$10\r\nWEIR.LIMIT\r\n${words}`,
+    key: short,
+    limit,
+    cost: whole,
+    http,
+  };
 }
 
 /** What the words for HTTP look like on the wire. */
@@ -258,7 +292,10 @@ function attributeWords(attributes: Attributes): string[] {
     // What is no address would fail the whole question.
     const known = name === 'ip' ? canonicalIp(value) : value;
     if (known === undefined) continue;
-    words.push(bytesOf(name), IDENTITIES.has(name) ? identityBytes(known) : textBytes(bytesOf(known)));
+    words.push(
+      bytesOf(name),
+      IDENTITIES.has(name) ? identityBytes(known) : textBytes(bytesOf(known)),
+    );
   }
   return words;
 }

@@ -98,7 +98,11 @@ export class Connection<Item extends Pending> {
     const { path, host, port } = address;
     const where = path !== undefined ? { path } : { host, port: port ?? 0, autoSelectFamily: true };
     if (address.tls) {
-      const socket = connectTls({ ...where, ...(secureContext && { secureContext }), servername: nameOf(host) });
+      const socket = connectTls({
+        ...where,
+        ...(secureContext && { secureContext }),
+        servername: nameOf(host),
+      });
       socket.on('data', (chunk: Buffer) => this.read(chunk));
       return socket;
     }
@@ -158,9 +162,12 @@ export class Connection<Item extends Pending> {
   private setAlarm(due: number, now: number): void {
     clearTimeout(this.timer);
     this.alarm = due;
-    this.timer = setTimeout(() => {
-      this.ring();
-    }, Math.max(0, due - now));
+    this.timer = setTimeout(
+      () => {
+        this.ring();
+      },
+      Math.max(0, due - now),
+    );
   }
 
   private ring(): void {
@@ -169,9 +176,21 @@ export class Connection<Item extends Pending> {
     this.alarm = Infinity;
     this.timer = undefined;
     if (late > LATE_MS) this.extend(now, late);
-    // After a standstill timers run before what has arrived is read. First that, then judge.
+    this.judgeAfterReading(now, false);
+  }
+
+  /** After a standstill timers run before what has arrived is read. First that, then judge; and once
+   * more if this process stood still in between. */
+  private judgeAfterReading(since: number, isSecond: boolean): void {
     setImmediate(() => {
-      this.judge();
+      const now = performance.now();
+      const late = now - since;
+      if (isSecond || late <= LATE_MS) {
+        this.judge(now);
+      } else {
+        this.extend(now, late);
+        this.judgeAfterReading(now, true);
+      }
     });
   }
 
@@ -184,9 +203,8 @@ export class Connection<Item extends Pending> {
     }
   }
 
-  private judge(): void {
+  private judge(now: number): void {
     if (this.ended || this.pending.length === 0) return;
-    const now = performance.now();
     let next = Infinity;
     for (let at = this.first; at < this.pending.length; at += 1) {
       const item = this.pending[at];

@@ -18,7 +18,9 @@ export function tellHttp(decision: Decision, form: HttpForm): Decision {
   decision.status = decision.reason === 'deny_list' ? 403 : 429;
   decision.headers = [
     ['Content-Type', form === 'json' ? 'application/json' : 'application/problem+json'],
-    ...(retryAfter === null ? [] : [['Retry-After', String(Math.max(1, retryAfter))] as [string, string]]),
+    ...(retryAfter === null
+      ? []
+      : [['Retry-After', String(Math.max(1, retryAfter))] as [string, string]]),
     ['Cache-Control', 'no-store'],
   ];
   decision.body = JSON.stringify({ ...opening(decision, form), ...fieldsOf(decision) });

@@ -46,7 +46,13 @@ export class Failure {
     const decision = { ...emptyDecision(), cost, resetAt: Math.ceil(Date.now() / 1000) };
     if (limit?.kind === 'unlimited') return { ...decision, source: 'fallback' };
     if (limit?.kind === 'deny') {
-      return { ...decision, allowed: false, retryAfterMs: null, reason: 'deny_list', source: 'fallback' };
+      return {
+        ...decision,
+        allowed: false,
+        retryAfterMs: null,
+        reason: 'deny_list',
+        source: 'fallback',
+      };
     }
     if (this.mode !== 'closed') return { ...decision, reason: 'store_failure', source: 'open' };
     return {

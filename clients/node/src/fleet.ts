@@ -11,7 +11,8 @@ import type { Address } from './servers.js';
 const LEAST_BUDGET_MS = 1;
 
 /** Replies that mean that this service cannot be used, though another may. */
-const UNUSABLE = /^(?:NOAUTH|WRONGPASS|NOPERM|LOADING|ERR unknown command|ERR max number of clients)/;
+const UNUSABLE =
+  /^(?:NOAUTH|WRONGPASS|NOPERM|LOADING|ERR unknown command|ERR max number of clients)/;
 
 export interface FleetOwner {
   /** A service answered by a decision. */
@@ -35,7 +36,9 @@ export class Fleet {
         for (const question of underWay) this.moveOn(question, server, server.why);
       },
     };
-    this.servers = addresses.map((address, place) => new Server(address, place, settings, callbacks));
+    this.servers = addresses.map(
+      (address, place) => new Server(address, place, settings, callbacks),
+    );
   }
 
   /** Its `budget` must be what is left of its deadline; `why` it was not answered so far, if so. */
@@ -45,7 +48,9 @@ export class Fleet {
       const reason = this.closed ? 'the client is closed' : (why ?? this.reasons());
       question.settle(new WeirError('unavailable', reason));
     } else if (server.isFull) {
-      question.settle(new WeirError('overloaded', `${server.address.text} has not answered 1024 questions yet`));
+      question.settle(
+        new WeirError('overloaded', `${server.address.text} has not answered 1024 questions yet`),
+      );
     } else {
       question.tried |= 1 << server.place;
       server.ask(question, now);
@@ -115,6 +120,8 @@ export class Fleet {
   }
 
   private reasons(): string {
-    return this.servers.map(({ address, why }) => (why === '' ? address.text : `${address.text}: ${why}`)).join('; ');
+    return this.servers
+      .map(({ address, why }) => (why === '' ? address.text : `${address.text}: ${why}`))
+      .join('; ');
   }
 }

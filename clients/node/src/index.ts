@@ -11,6 +11,7 @@ export type { FailureMode } from './failure.js';
 export type { StandardHeaders } from './headers.js';
 export { weir, weir as default, type Limiter, type RateLimitInfo } from './middleware.js';
 export type { AnyRequest, Denial, Next, Option, WeirOptions } from './options.js';
+export { pacedFetch, type PacedFetchOptions } from './paced-fetch.js';
 export type { Validate, ValidationCode } from './validations.js';
 export type { Logger } from './watch.js';
 

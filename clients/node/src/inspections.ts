@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Asking, Client } from './client.js';
 import type { WeirOptions } from './options.js';
 import { believedBy, expressSetting, type ProxySettings } from './request.js';
+import { asText } from './told.js';
 import { isWithinRequest, usesRawAddress, type Validations } from './validations.js';
 
 /** Which limit a name stands for, for each client; so many names are remembered. */
@@ -12,7 +13,11 @@ const MAX_NAMES = 1000;
 
 const COUNTED = Symbol('weir.counted');
 
-export function inspectConstruction(validations: Validations, options: WeirOptions<never>, client: Client): void {
+export function inspectConstruction(
+  validations: Validations,
+  options: WeirOptions<never>,
+  client: Client,
+): void {
   const { key = options.keyGenerator, name, limit, windowMs } = options;
   if (isWithinRequest()) {
     validations.warn(
@@ -59,16 +64,24 @@ export function inspectAddress(
   if (ip === undefined) inspectMissing(validations, req, told);
 }
 
-function inspectForwarding(validations: Validations, req: IncomingMessage, proxy: ProxySettings): void {
+function inspectForwarding(
+  validations: Validations,
+  req: IncomingMessage,
+  proxy: ProxySettings,
+): void {
   const isBelieved = believedBy(req, proxy).kind !== 'nobody';
-  if (req.headers['x-forwarded-for'] !== undefined && !isBelieved && proxy.header === 'x-forwarded-for') {
+  if (
+    req.headers['x-forwarded-for'] !== undefined &&
+    !isBelieved &&
+    proxy.header === 'x-forwarded-for'
+  ) {
     validations.warn(
       'ERR_WEIR_UNEXPECTED_X_FORWARDED_FOR',
       "there is an X-Forwarded-For, but no proxy is believed; if there is one, all clients count as one: set 'trust proxy', or trustedProxies",
     );
   }
   if (
-    req.headers['forwarded'] !== undefined &&
+    req.headers.forwarded !== undefined &&
     proxy.header !== 'forwarded' &&
     !(isBelieved && req.headers['x-forwarded-for'] !== undefined)
   ) {
@@ -80,12 +93,14 @@ function inspectForwarding(validations: Validations, req: IncomingMessage, proxy
 }
 
 function inspectMissing(validations: Validations, req: IncomingMessage, told: unknown): void {
-  const own: unknown = Object.prototype.hasOwnProperty.call(req, 'ip') ? (req as { ip?: unknown }).ip : undefined;
+  const own: unknown = Object.prototype.hasOwnProperty.call(req, 'ip')
+    ? (req as { ip?: unknown }).ip
+    : undefined;
   const given = told ?? own;
   if (given !== undefined) {
     validations.warn(
       'ERR_WEIR_INVALID_IP',
-      `"${String(given).slice(0, 64)}" is no address; all who have none count as one`,
+      `${asText(given).slice(0, 64)} is no address; all who have none count as one`,
     );
   } else {
     validations.warn(
@@ -96,10 +111,16 @@ function inspectMissing(validations: Validations, req: IncomingMessage, told: un
 }
 
 /** The same key twice in one request is counted twice. */
-export function inspectCount(validations: Validations, req: IncomingMessage, asking: Asking, rule: unknown): void {
+export function inspectCount(
+  validations: Validations,
+  req: IncomingMessage,
+  asking: Asking,
+  rule: unknown,
+): void {
   const marked = req as IncomingMessage & { [COUNTED]?: string[] };
   const counted = (marked[COUNTED] ??= []);
-  const what = asking.limit === undefined ? `the policy (${String(rule ?? '*')})` : `"${asking.key}"`;
+  const what =
+    asking.limit === undefined ? `the policy (${asText(rule ?? '*')})` : `"${asking.key}"`;
   if (counted.includes(what)) {
     validations.warn(
       'ERR_WEIR_DOUBLE_COUNT',

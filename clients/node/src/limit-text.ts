@@ -3,7 +3,12 @@
 import { OptionError } from './errors.js';
 
 export type Limit =
-  | { readonly kind: 'rate'; readonly count: number; readonly periodMs: number; readonly burst: number }
+  | {
+      readonly kind: 'rate';
+      readonly count: number;
+      readonly periodMs: number;
+      readonly burst: number;
+    }
   | { readonly kind: 'concurrent'; readonly count: number; readonly leaseMs: number }
   | { readonly kind: 'unlimited' | 'deny' };
 
@@ -29,8 +34,10 @@ const FACTORS: ReadonlyMap<string, number> = new Map([
   ['G', 1e9],
 ]);
 
-const RATE = /^[ \t]*(\d+)([A-Za-z]*)[ \t]*\/[ \t]*(\d*)[ \t]*([A-Za-z]+)(?:[ \t]+burst[ \t]+(\d+)([A-Za-z]*))?[ \t]*$/;
-const CONCURRENT = /^[ \t]*(\d+)([A-Za-z]*)[ \t]+concurrent(?:[ \t]+lease[ \t]+(\d+)[ \t]*([A-Za-z]+))?[ \t]*$/;
+const RATE =
+  /^[ \t]*(\d+)([A-Za-z]*)[ \t]*\/[ \t]*(\d*)[ \t]*([A-Za-z]+)(?:[ \t]+burst[ \t]+(\d+)([A-Za-z]*))?[ \t]*$/;
+const CONCURRENT =
+  /^[ \t]*(\d+)([A-Za-z]*)[ \t]+concurrent(?:[ \t]+lease[ \t]+(\d+)[ \t]*([A-Za-z]+))?[ \t]*$/;
 
 /** Throws an OptionError under this option's name. */
 export function parseLimit(text: string, option = 'limit'): Limit {

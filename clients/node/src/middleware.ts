@@ -8,11 +8,20 @@ import type { Decision } from './decision.js';
 import { OptionError } from './errors.js';
 import { setHeaders, type HeaderChoice, type StandardHeaders } from './headers.js';
 import { inspectAddress, inspectConstruction, inspectCount } from './inspections.js';
-import { checkLimit, clientOptionsOf, limiterSettings, type AnyRequest, type Denial, type LimiterSettings, type Next, type WeirOptions } from './options.js';
+import {
+  checkLimit,
+  clientOptionsOf,
+  limiterSettings,
+  type AnyRequest,
+  type Denial,
+  type LimiterSettings,
+  type Next,
+  type WeirOptions,
+} from './options.js';
 import { clientIp, isPreflight } from './request.js';
 import { Scopes, type Routed } from './scope.js';
 import { shareClient } from './shared-client.js';
-import { isPromise, Tellers, type Told } from './told.js';
+import { asText, isPromise, Tellers, type Told } from './told.js';
 import { Validations } from './validations.js';
 
 /** What a handler finds under `req.rateLimit`. */
@@ -32,14 +41,17 @@ export interface Limiter {
 }
 
 /** Options that are asked of each request, where they are functions. */
+// prettier-ignore
 const PER_REQUEST = [
   'limit', 'key', 'name', 'algorithm', 'rule', 'cost', 'user', 'apiKey', 'org', 'tier', 'ip',
   'standardHeaders', 'legacyHeaders',
-]; // prettier-ignore
+];
 
 /** A limiter. Without options it asks the service at 127.0.0.1:6380, or those that WEIR_SERVERS names,
  * what its policy says. */
-export function weir<Request extends IncomingMessage = AnyRequest>(options: WeirOptions<Request> = {}): Limiter {
+export function weir<Request extends IncomingMessage = AnyRequest>(
+  options: WeirOptions<Request> = {},
+): Limiter {
   const limiter = new RequestLimiter(options as WeirOptions<never>);
   return Object.assign(
     (req: IncomingMessage, res: ServerResponse, next: Next) => {
@@ -58,7 +70,8 @@ class RequestLimiter {
   private readonly validations: Validations;
 
   constructor(private readonly options: WeirOptions<never>) {
-    if (typeof options !== 'object' || options === null) throw new OptionError('options', 'write an object');
+    if (typeof options !== 'object' || options === null)
+      throw new OptionError('options', 'write an object');
     this.settings = limiterSettings(options);
     this.validations = new Validations(options.validate ?? true, options.logger ?? console);
     const { client, release } = options.client
@@ -68,7 +81,10 @@ class RequestLimiter {
     this.close = release;
     try {
       if (options.limit === undefined && client.lacksStaticLimit) {
-        throw new OptionError('staticLimit', "with onFailure: 'static' a policy needs a limit to stand in for it; write one such as '100/min'");
+        throw new OptionError(
+          'staticLimit',
+          "with onFailure: 'static' a policy needs a limit to stand in for it; write one such as '100/min'",
+        );
       }
       checkLimit(options, this.settings.windowMs, client.failureMode);
     } catch (error) {
@@ -88,16 +104,19 @@ class RequestLimiter {
     let skipped: unknown;
     try {
       const skip = this.options.skip as unknown;
-      skipped = typeof skip === 'function' ? (skip as (...args: unknown[]) => unknown)(req, res) : skip;
+      skipped =
+        typeof skip === 'function' ? (skip as (...args: unknown[]) => unknown)(req, res) : skip;
     } catch (error) {
       next(error);
       return;
     }
     if (isPromise(skipped)) {
-      skipped.then((value) => {
-        if (value === true) next();
-        else this.limit(req, res, next);
-      }, next).catch(throwOutside);
+      skipped
+        .then((value) => {
+          if (value === true) next();
+          else this.limit(req, res, next);
+        }, next)
+        .catch(throwOutside);
     } else if (skipped === true) {
       next();
     } else {
@@ -114,13 +133,18 @@ class RequestLimiter {
       return;
     }
     if (isPromise(told)) {
-      told.then((values) => this.decide(req, res, next, values as Told), next).catch(throwOutside);
+      told.then((values) => this.decide(req, res, next, values), next).catch(throwOutside);
     } else {
       this.decide(req, res, next, told).catch(throwOutside);
     }
   }
 
-  private async decide(req: IncomingMessage, res: ServerResponse, next: Next, told: Told): Promise<void> {
+  private async decide(
+    req: IncomingMessage,
+    res: ServerResponse,
+    next: Next,
+    told: Told,
+  ): Promise<void> {
     let asking: Asking;
     try {
       asking = this.askingFor(req, told);
@@ -145,11 +169,18 @@ class RequestLimiter {
   }
 
   private askingFor(req: IncomingMessage, told: Told): Asking {
-    const ip = typeof told['ip'] === 'string' ? addressIn(told['ip']) : clientIp(req, this.settings.proxy);
+    const ip =
+      typeof told['ip'] === 'string' ? addressIn(told['ip']) : clientIp(req, this.settings.proxy);
     const looked = this.validations.begin();
     if (looked) inspectAddress(this.validations, req, this.settings.proxy, ip, told['ip']);
     const asking = this.settings.inCode
-      ? inCodeAsking(req, ip, told, this.settings, told['name'] === undefined ? this.scopes.of(req as Routed) : String(told['name']))
+      ? inCodeAsking(
+          req,
+          ip,
+          told,
+          this.settings,
+          told['name'] === undefined ? this.scopes.of(req as Routed) : asText(told['name']),
+        )
       : policyAsking(req, ip, told, this.settings);
     if (looked) inspectCount(this.validations, req, asking, told['rule']);
     return asking;
@@ -158,9 +189,10 @@ class RequestLimiter {
   private admit(res: ServerResponse, next: Next, decision: Decision, choice: HeaderChoice): void {
     setHeaders(res, decision, choice, false);
     const { reservation, delayMs } = decision;
-    if (reservation !== null) whenDone(res, () => {
-      this.client.release(reservation).catch(() => undefined);
-    });
+    if (reservation !== null)
+      whenDone(res, () => {
+        this.client.release(reservation).catch(() => undefined);
+      });
     if (delayMs <= 0) {
       next();
       return;
@@ -172,9 +204,16 @@ class RequestLimiter {
     });
   }
 
-  private async deny(req: IncomingMessage, res: ServerResponse, next: Next, decision: Decision, choice: HeaderChoice): Promise<void> {
+  private async deny(
+    req: IncomingMessage,
+    res: ServerResponse,
+    next: Next,
+    decision: Decision,
+    choice: HeaderChoice,
+  ): Promise<void> {
     const { handler, message } = this.options;
-    const statusCode = (decision.status === 429 ? this.settings.statusCode : undefined) ?? decision.status ?? 429;
+    const statusCode =
+      (decision.status === 429 ? this.settings.statusCode : undefined) ?? decision.status ?? 429;
     const isOwn = handler === undefined && message === undefined;
     setHeaders(res, decision, choice, isOwn);
     if (handler !== undefined) {
@@ -194,7 +233,10 @@ class RequestLimiter {
       return;
     }
     try {
-      const body: unknown = typeof message === 'function' ? await (message as (...args: unknown[]) => unknown)(req, res) : message;
+      const body: unknown =
+        typeof message === 'function'
+          ? await (message as (...args: unknown[]) => unknown)(req, res)
+          : message;
       endWith(res, body);
     } catch (error) {
       next(error);

@@ -61,9 +61,11 @@ export interface WeirOptions<Request = AnyRequest> extends ClientOptions {
   /** Those for whom it is true are not counted. */
   skip?: Option<boolean, Request> | undefined;
   /** Answers those who are denied. */
-  handler?: ((req: Request, res: ServerResponse, next: Next, denial: Denial) => unknown) | undefined;
-  /** The body of a 429 instead of the service's. */
-  message?: Option<unknown, Request> | undefined;
+  handler?:
+    | ((req: Request, res: ServerResponse, next: Next, denial: Denial) => unknown)
+    | undefined;
+  /** The body of a denial instead of the service's: a text, what becomes JSON, or a function. */
+  message?: unknown;
   /** Instead of 429. */
   statusCode?: number | undefined;
   standardHeaders?: Option<StandardHeaders, Request> | undefined;
@@ -81,12 +83,13 @@ export interface WeirOptions<Request = AnyRequest> extends ClientOptions {
   validate?: Validate | undefined;
 }
 
+// prettier-ignore
 const OWN_OPTIONS: readonly string[] = [
   'client', 'limit', 'windowMs', 'key', 'keyGenerator', 'name', 'algorithm', 'rule', 'cost', 'user',
   'apiKey', 'org', 'tier', 'ip', 'headers', 'skip', 'handler', 'message', 'statusCode',
   'standardHeaders', 'legacyHeaders', 'requestPropertyName', 'ipv6Subnet', 'trustedProxies', 'hops',
   'proxyHeader', 'validate',
-]; // prettier-ignore
+];
 
 /** Options of express-rate-limit that have no place here, and what to write instead. */
 const INSTEAD: Readonly<Record<string, string>> = {
@@ -94,14 +97,18 @@ const INSTEAD: Readonly<Record<string, string>> = {
   store: 'counts are kept by the service; say where it is by servers',
   passOnStoreError: "write onFailure: 'open', 'closed' or 'static'",
   identifier: 'the policy names its rules',
-  skipSuccessfulRequests: 'reserve and cancel through the client, see "Counting only what failed" in the README',
-  skipFailedRequests: 'reserve and cancel through the client, see "Counting only what failed" in the README',
-  requestWasSuccessful: 'reserve and cancel through the client, see "Counting only what failed" in the README',
+  skipSuccessfulRequests:
+    'reserve and cancel through the client, see "Counting only what failed" in the README',
+  skipFailedRequests:
+    'reserve and cancel through the client, see "Counting only what failed" in the README',
+  requestWasSuccessful:
+    'reserve and cancel through the client, see "Counting only what failed" in the README',
 };
 
+// prettier-ignore
 const ALGORITHMS: readonly unknown[] = [
   'token_bucket', 'leaky_bucket', 'fixed_window', 'sliding_window', 'sliding_log', 'concurrency',
-]; // prettier-ignore
+];
 const DEFAULT_WINDOW_MS = 60_000;
 const MAX_HEADERS = 8;
 const MAX_HOPS = 100;
@@ -120,7 +127,11 @@ export interface LimiterSettings {
 
 export function limiterSettings(options: WeirOptions<never>): LimiterSettings {
   checkNames(options);
-  const { windowMs = DEFAULT_WINDOW_MS, ipv6Subnet = 64, requestPropertyName = 'rateLimit' } = options;
+  const {
+    windowMs = DEFAULT_WINDOW_MS,
+    ipv6Subnet = 64,
+    requestPropertyName = 'rateLimit',
+  } = options;
   wholeNumber('windowMs', windowMs, 1, 366 * 86_400_000);
   wholeNumber('ipv6Subnet', ipv6Subnet, 32, 128);
   if (options.statusCode !== undefined) wholeNumber('statusCode', options.statusCode, 400, 599);
@@ -141,11 +152,16 @@ export function limiterSettings(options: WeirOptions<never>): LimiterSettings {
 }
 
 /** A limit in code must be one, and one that the failure mode can count. */
-export function checkLimit(options: WeirOptions<never>, windowMs: number, failureMode: string): void {
+export function checkLimit(
+  options: WeirOptions<never>,
+  windowMs: number,
+  failureMode: string,
+): void {
   const { limit } = options;
   if (limit === undefined || typeof limit === 'function') return;
   if (typeof limit === 'number') wholeNumber('limit', limit, 0, 1e15);
-  else if (typeof limit !== 'string') throw new OptionError('limit', "write a text such as '100/min'");
+  else if (typeof limit !== 'string')
+    throw new OptionError('limit', "write a text such as '100/min'");
   const text = typeof limit === 'number' ? limitTextOf(limit, windowMs) : limit;
   if (failureMode === 'static') countable(text, 'limit');
   else parseLimit(text);
@@ -153,7 +169,9 @@ export function checkLimit(options: WeirOptions<never>, windowMs: number, failur
 
 /** Those of a client, apart. */
 export function clientOptionsOf(options: WeirOptions<never>): ClientOptions {
-  const entries = Object.entries(options).filter(([name, value]) => CLIENT_OPTIONS.includes(name) && value !== undefined);
+  const entries = Object.entries(options).filter(
+    ([name, value]) => CLIENT_OPTIONS.includes(name) && value !== undefined,
+  );
   return Object.fromEntries(entries) as ClientOptions;
 }
 
@@ -167,11 +185,25 @@ function checkNames(options: WeirOptions<never>): void {
 
 function checkKinds(options: WeirOptions<never>): void {
   const { algorithm, standardHeaders, legacyHeaders, cost, handler, client } = options;
-  if (typeof algorithm !== 'function' && algorithm !== undefined && !ALGORITHMS.includes(algorithm)) {
-    throw new OptionError('algorithm', `"${String(algorithm)}" is none; there are ${ALGORITHMS.join(', ')}`);
+  if (
+    typeof algorithm !== 'function' &&
+    algorithm !== undefined &&
+    !ALGORITHMS.includes(algorithm)
+  ) {
+    throw new OptionError(
+      'algorithm',
+      `"${algorithm}" is none; there are ${ALGORITHMS.join(', ')}`,
+    );
   }
-  if (typeof standardHeaders !== 'function' && standardHeaders !== undefined && !STANDARD_HEADERS.includes(standardHeaders)) {
-    throw new OptionError('standardHeaders', "write true, false, 'draft-8', 'draft-7' or 'draft-6'");
+  if (
+    typeof standardHeaders !== 'function' &&
+    standardHeaders !== undefined &&
+    !STANDARD_HEADERS.includes(standardHeaders)
+  ) {
+    throw new OptionError(
+      'standardHeaders',
+      "write true, false, 'draft-8', 'draft-7' or 'draft-6'",
+    );
   }
   if (!['function', 'boolean', 'undefined'].includes(typeof legacyHeaders)) {
     throw new OptionError('legacyHeaders', 'write true or false');
@@ -193,7 +225,10 @@ function checkCombinations(options: WeirOptions<never>): void {
   if (limit === undefined) {
     for (const name of ['key', 'keyGenerator', 'name', 'algorithm', 'windowMs'] as const) {
       if (options[name] === undefined) continue;
-      throw new OptionError(name, 'it belongs to a limit in code; write limit too, or leave the key to the policy and say user, apiKey or headers');
+      throw new OptionError(
+        name,
+        'it belongs to a limit in code; write limit too, or leave the key to the policy and say user, apiKey or headers',
+      );
     }
   } else if (options.rule !== undefined) {
     throw new OptionError('rule', 'it belongs to a policy; write either rule or limit');
@@ -201,7 +236,11 @@ function checkCombinations(options: WeirOptions<never>): void {
   if (trustedProxies !== undefined && hops !== undefined) {
     throw new OptionError('hops', 'write either hops or trustedProxies');
   }
-  const doubled = client && CLIENT_OPTIONS.find((name) => name !== 'logger' && options[name as keyof ClientOptions] !== undefined);
+  const doubled =
+    client &&
+    CLIENT_OPTIONS.find(
+      (name) => name !== 'logger' && options[name as keyof ClientOptions] !== undefined,
+    );
   if (doubled !== undefined) {
     throw new OptionError(doubled, 'the client that was given has its own; say it there');
   }
@@ -219,8 +258,15 @@ function headerNames(names: readonly string[]): { name: string; attribute: strin
   });
 }
 
-function proxySettings({ trustedProxies, hops, proxyHeader = 'x-forwarded-for' }: WeirOptions<never>): ProxySettings {
-  if (trustedProxies !== undefined && (!Array.isArray(trustedProxies) || trustedProxies.some((text) => typeof text !== 'string'))) {
+function proxySettings({
+  trustedProxies,
+  hops,
+  proxyHeader = 'x-forwarded-for',
+}: WeirOptions<never>): ProxySettings {
+  if (
+    trustedProxies !== undefined &&
+    (!Array.isArray(trustedProxies) || trustedProxies.some((text) => typeof text !== 'string'))
+  ) {
     throw new OptionError('trustedProxies', "write a list such as ['10.0.0.0/8']");
   }
   if (hops !== undefined) wholeNumber('hops', hops, 1, MAX_HOPS);
@@ -228,13 +274,18 @@ function proxySettings({ trustedProxies, hops, proxyHeader = 'x-forwarded-for' }
     throw new OptionError('proxyHeader', "write 'x-forwarded-for' or 'forwarded'");
   }
   return {
-    trusted: trustedProxies === undefined ? undefined : new Networks(trustedProxies, 'trustedProxies'),
+    trusted:
+      trustedProxies === undefined ? undefined : new Networks(trustedProxies, 'trustedProxies'),
     hops,
     header: proxyHeader,
   };
 }
 
 function wholeNumber(option: string, value: unknown, least: number, most: number): void {
-  if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return;
-  throw new OptionError(option, `${String(value)} is not allowed; write a whole number, ${least} to ${most}`);
+  if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most)
+    return;
+  throw new OptionError(
+    option,
+    `${String(value)} is not allowed; write a whole number, ${least} to ${most}`,
+  );
 }

@@ -17,7 +17,9 @@ const EPOCH_SECONDS = 1e9;
 const MAX_DIGITS = 15;
 
 export function readPace(status: number, headers: HeaderSource, nowMs: number): Pace {
-  const told = standardPace(headers) ?? legacyPace(headers, nowMs);
+  // What comes from a cache was said to somebody else.
+  const isCached = Number(headers.get('age') ?? 0) > 0;
+  const told = isCached ? null : (standardPace(headers) ?? legacyPace(headers, nowMs));
   const retryAfterMs = retryAfter(headers, nowMs);
   if (status === 429 || (status === 503 && retryAfterMs !== null)) {
     return { waitMs: retryAfterMs ?? told?.resetMs ?? null, remaining: 0 };
@@ -58,7 +60,10 @@ function legacyPace(headers: HeaderSource, nowMs: number): Told | null {
   if (remaining === null) return null;
   const reset = wholeNumber(headers.get('x-ratelimit-reset')?.trim());
   if (reset === null) return { remaining, resetMs: null };
-  return { remaining, resetMs: reset > EPOCH_SECONDS ? Math.max(0, reset * 1000 - nowMs) : reset * 1000 };
+  return {
+    remaining,
+    resetMs: reset > EPOCH_SECONDS ? Math.max(0, reset * 1000 - nowMs) : reset * 1000,
+  };
 }
 
 /** In seconds, or a date. */
@@ -72,12 +77,15 @@ function retryAfter(headers: HeaderSource, nowMs: number): number | null {
 }
 
 function wholeNumber(text: string | undefined): number | null {
-  return text !== undefined && text.length <= MAX_DIGITS && /^\d+$/.test(text) ? Number(text) : null;
+  return text !== undefined && text.length <= MAX_DIGITS && /^\d+$/.test(text)
+    ? Number(text)
+    : null;
 }
 
 // --- Structured fields (RFC 9651), as much of them as a list of items with parameters takes.
 
-const BARE_ITEM = /(?:"(?:[^"\\]|\\["\\])*"|:[A-Za-z0-9+/=]*:|\?[01]|-?\d+(?:\.\d+)?|[A-Za-z*][!#$%&'*+.^_`|~0-9A-Za-z:/-]*)/y;
+const BARE_ITEM =
+  /(?:"(?:[^"\\]|\\["\\])*"|:[A-Za-z0-9+/=]*:|\?[01]|-?\d+(?:\.\d+)?|[A-Za-z*][!#$%&'*+.^_`|~0-9A-Za-z:/-]*)/y;
 const KEY = /[ \t]*;[ ]*([a-z*][a-z0-9_.*-]*)/y;
 const COMMA = /[ \t]*,[ \t]*/y;
 

@@ -25,7 +25,7 @@ export class Scopes {
     if (typeof route !== 'object' || route === null) return this.unrouted.under(base);
     let place = this.byRoute.get(route);
     if (place === undefined) {
-      place = new Place(String((route as Route).path ?? ''), methodsOf(route));
+      place = new Place(pathOf(route), methodsOf(route));
       this.byRoute.set(route, place);
     }
     return place.under(base);
@@ -61,6 +61,11 @@ class Place {
     this.patterns.set(segments.length, pattern);
     return pattern.join('/');
   }
+}
+
+/** A text, an expression, or a list of them. */
+function pathOf({ path = '' }: Route): string {
+  return String(path as string | RegExp);
 }
 
 function methodsOf({ methods = {} }: Route): string {

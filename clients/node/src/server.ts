@@ -151,12 +151,15 @@ export class Server {
     clearTimeout(this.look);
     // Not all processes at once.
     const delay = this.lookAfterMs * (1 + Math.random());
-    this.look = setTimeout(() => {
-      const now = performance.now();
-      const budget = this.settings.deadlineMs;
-      this.candidate = this.connect(now, budget);
-      this.candidate.send(new Greeting(budget, 'PONG'), PING, now);
-    }, Math.min(delay, LAST_LOOK_MS));
+    this.look = setTimeout(
+      () => {
+        const now = performance.now();
+        const budget = this.settings.deadlineMs;
+        this.candidate = this.connect(now, budget);
+        this.candidate.send(new Greeting(budget, 'PONG'), PING, now);
+      },
+      Math.min(delay, LAST_LOOK_MS),
+    );
     this.look.unref();
     this.lookAfterMs = Math.min(2 * this.lookAfterMs, LAST_LOOK_MS);
   }

@@ -25,7 +25,8 @@ export function parseServers(servers: readonly string[] | string | undefined): A
   const addresses = list.map(parseAddress);
   const texts = addresses.map(({ text }) => text);
   const twice = texts.find((text, at) => texts.indexOf(text) !== at);
-  if (twice !== undefined) throw new OptionError('servers', `"${twice}" is there twice; name it once`);
+  if (twice !== undefined)
+    throw new OptionError('servers', `"${twice}" is there twice; name it once`);
   return addresses;
 }
 

@@ -19,7 +19,10 @@ export interface Lease {
 
 export function shareClient(options: ClientOptions): Lease {
   const { logger = console, ...rest } = options;
-  const key = JSON.stringify([Object.entries(rest).sort(), rest.servers === undefined ? process.env['WEIR_SERVERS'] : '']);
+  const key = JSON.stringify([
+    Object.entries(rest).sort(),
+    rest.servers === undefined ? process.env['WEIR_SERVERS'] : '',
+  ]);
   let byKey = entries.get(logger);
   if (byKey === undefined) {
     byKey = new Map();

@@ -47,6 +47,11 @@ async function settled(told: Record<string, unknown>): Promise<Told> {
   return Object.fromEntries(names.map((name, at) => [name, values[at]]));
 }
 
+/** What a function has told, where a text is wanted. */
+export function asText(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+}
+
 export function isPromise(value: unknown): value is Promise<unknown> {
   return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 }

@@ -35,7 +35,10 @@ export class Validations {
     if (typeof validate === 'object') {
       const unknown = Object.keys(validate).find((code) => !CODES.some((known) => known === code));
       if (unknown !== undefined) {
-        throw new OptionError('validate', `there is no "${unknown}"; there are ${CODES.join(', ')}`);
+        throw new OptionError(
+          'validate',
+          `there is no "${unknown}"; there are ${CODES.join(', ')}`,
+        );
       }
     }
   }

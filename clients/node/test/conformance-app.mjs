@@ -8,18 +8,23 @@ import { weir } from '../dist/esm/index.js';
 const fromHeader = (name) => (name === undefined ? undefined : (req) => req.headers[name]);
 
 export function driverApp(clientOptions, middleware) {
-  const { user, tier, api_key, cost, headers, limit, key, exempt, trusted_proxies, hops } = middleware;
+  const { user, tier, api_key, cost, headers, limit, key, exempt, trusted_proxies, hops } =
+    middleware;
   const limiter = weir({
     ...clientOptions,
     user: fromHeader(user),
     tier: fromHeader(tier),
     apiKey: fromHeader(api_key),
-    cost: cost && ((req) => (req.headers[cost] === undefined ? undefined : Number(req.headers[cost]))),
+    cost:
+      cost && ((req) => (req.headers[cost] === undefined ? undefined : Number(req.headers[cost]))),
     headers,
     limit,
     key: fromHeader(key),
     skip: exempt && ((req) => req.path === exempt),
-    ...(middleware.rate_limit_headers === false && { standardHeaders: false, legacyHeaders: false }),
+    ...(middleware.rate_limit_headers === false && {
+      standardHeaders: false,
+      legacyHeaders: false,
+    }),
   });
   const app = express();
   if (trusted_proxies !== undefined) app.set('trust proxy', trusted_proxies);

@@ -37,7 +37,12 @@ async function decided(promise) {
   const decision = await promise;
   const { retryAfterMs, resetAfterMs, delayMs, ...rest } = decision;
   return {
-    decision: { ...rest, retry_after_ms: retryAfterMs, reset_after_ms: resetAfterMs, delay_ms: delayMs },
+    decision: {
+      ...rest,
+      retry_after_ms: retryAfterMs,
+      reset_after_ms: resetAfterMs,
+      delay_ms: delayMs,
+    },
     elapsed_ms: performance.now() - begin,
   };
 }
@@ -47,7 +52,11 @@ function withClient(verb) {
 }
 
 const cost = (thing) => ({ cost: absent(thing.cost) });
-const checkOptions = (thing) => ({ rule: absent(thing.rule), ...cost(thing), http: absent(thing.http) });
+const checkOptions = (thing) => ({
+  rule: absent(thing.rule),
+  ...cost(thing),
+  http: absent(thing.http),
+});
 
 const doers = {
   open: (thing) => {
@@ -61,7 +70,11 @@ const doers = {
   },
   check: withClient((client, thing) => client.check(thing.attributes ?? {}, checkOptions(thing))),
   limit: withClient((client, thing) =>
-    client.limit(thing.key, thing.limit, { algorithm: absent(thing.algorithm), ...cost(thing), http: absent(thing.http) }),
+    client.limit(thing.key, thing.limit, {
+      algorithm: absent(thing.algorithm),
+      ...cost(thing),
+      http: absent(thing.http),
+    }),
   ),
   peek: withClient((client, thing) => client.peek(thing.attributes ?? {}, checkOptions(thing))),
   reserve: withClient((client, thing) =>
@@ -70,8 +83,12 @@ const doers = {
   commit: withClient((client, thing) => client.commit(thing.reservation, cost(thing))),
   cancel: withClient((client, thing) => client.cancel(thing.reservation)),
   release: withClient((client, thing) => client.release(thing.reservation)),
-  refund: withClient((client, thing) => client.refund(thing.rule, thing.attributes ?? {}, cost(thing))),
-  penalize: withClient((client, thing) => client.penalize(thing.rule, thing.attributes ?? {}, cost(thing))),
+  refund: withClient((client, thing) =>
+    client.refund(thing.rule, thing.attributes ?? {}, cost(thing)),
+  ),
+  penalize: withClient((client, thing) =>
+    client.penalize(thing.rule, thing.attributes ?? {}, cost(thing)),
+  ),
   reset: withClient((client, thing) => client.reset(thing.rule, thing.attributes ?? {})),
   together: async (thing) => ({ answers: await Promise.all(thing.calls.map(answerTo)) }),
   warnings: () => {
@@ -81,7 +98,9 @@ const doers = {
   },
   client_ip: (thing) => {
     const kind = thing.header ?? 'x-forwarded-for';
-    const lines = thing.headers.filter(([name]) => name.toLowerCase() === kind).map(([, value]) => value);
+    const lines = thing.headers
+      .filter(([name]) => name.toLowerCase() === kind)
+      .map(([, value]) => value);
     const header = lines.length === 0 ? undefined : lines.join(', ');
     const networks = new Networks(thing.trusted_proxies ?? [], 'trustedProxies');
     const ip = thing.hops
@@ -91,12 +110,17 @@ const doers = {
   },
   parse_limit: (thing) => {
     const limit = parseLimit(thing.limit);
-    if (limit.kind === 'rate') return { count: limit.count, period_ms: limit.periodMs, burst: limit.burst };
+    if (limit.kind === 'rate')
+      return { count: limit.count, period_ms: limit.periodMs, burst: limit.burst };
     if (limit.kind === 'concurrent') return { concurrent: limit.count, lease_ms: limit.leaseMs };
     return { word: limit.kind };
   },
   pacing: (thing) => {
-    const { waitMs, remaining } = readPace(thing.status, new Headers(thing.headers), thing.now * 1000);
+    const { waitMs, remaining } = readPace(
+      thing.status,
+      new Headers(thing.headers),
+      thing.now * 1000,
+    );
     return { wait_ms: waitMs, remaining };
   },
   serve: async (thing) => {
@@ -124,7 +148,9 @@ async function answerTo(thing) {
     return await act(thing);
   } catch (error) {
     if (error instanceof OptionError) {
-      return { error: { code: 'invalid_option', option: snake(error.option), message: error.message } };
+      return {
+        error: { code: 'invalid_option', option: snake(error.option), message: error.message },
+      };
     }
     const code = error instanceof WeirError ? error.code : 'internal';
     return { error: { code, option: null, message: String(error.stack ?? error) } };
