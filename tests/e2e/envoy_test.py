@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A real Envoy whose rate limit filter asks the service, in front of a small web server: what a call
-can say. The configuration for those who begin is that of gateways/, with a test of its own.
+"""A real Envoy whose rate limit filter asks the service, in front of a small web server: what a
+call can say. The configuration for those who begin is in gateways/, with a test of its own.
 
     envoy_test.py SOURCE PROGRAM [TEST...]
 

@@ -22,7 +22,8 @@ class Envoy(gateway_checks.Gateway):
     def test_denials_reach_the_client_whole(self):
         running = self.weir(POLICY)
         proxy = self.start(running)
-        self.assertTrue(self.call(proxy, "GET", "/").header("RateLimit").startswith('"per-ip";r=999;'))
+        left = self.call(proxy, "GET", "/").header("RateLimit")
+        self.assertTrue(left.startswith('"per-ip";r=999;'), left)
         response = self.exhaust(proxy)
         self.check_denial(response)
         self.assertEqual(response.json()["message"], "Too often")

@@ -88,7 +88,8 @@ class TraefikProtocol(unittest.TestCase):
             first, *_, last = router["middlewares"]
             self.assertIn(first, ("nobody", "login"), name)
             self.assertEqual(middlewares[last]["chain"]["middlewares"][-1], "weir", name)
-        self.assertEqual(middlewares["nobody"]["headers"]["customRequestHeaders"], {"X-User-Id": ""})
+        self.assertEqual(middlewares["nobody"],
+                         {"headers": {"customRequestHeaders": {"X-User-Id": ""}}})
         failing_open = yaml.safe_load(proxies.gateway_file("traefik/weir-fail-open.yml"))["http"]
         for name in ("nobody", "login", "as-it-is"):
             self.assertEqual(failing_open["middlewares"][name], middlewares[name])

@@ -20,7 +20,7 @@ import time
 import daemon
 import http_wire
 
-# What the files have in the place of a proxy before the gateway; here it is a client that plays one.
+# What the files call a proxy before the gateway; here it is a client that plays one.
 OUTER_IN_FILES, OUTER = "192.0.2.10", "127.0.0.9"
 
 OPPOSITE = {"fail open": "fail closed", "behind a proxy": "in front",
@@ -32,9 +32,10 @@ def gateway_file(name):
 
 
 def switched(text, mark):
-    """The text with those lines switched on that end in a comment with this mark, and those off that
-    have the opposite one."""
-    text, on = re.subn(rf"^([ \t]*)(?:#|--) ?(.*?) *(?:#|--) {mark}$", r"\1\2", text, flags=re.MULTILINE)
+    """The text with those lines switched on that end in a comment with this mark, and those off
+    that have the opposite one."""
+    marked = rf"^([ \t]*)(?:#|--) ?(.*?) *(?:#|--) {mark}$"
+    text, on = re.subn(marked, r"\1\2", text, flags=re.MULTILINE)
     off = 0
     if mark in OPPOSITE:
         text, off = re.subn(rf"^.*# {OPPOSITE[mark]}\n", "", text, flags=re.MULTILINE)
@@ -169,8 +170,8 @@ class Relay:
 
 class Proxy:
     """A process that listens on `port`. Its class says what it is called and how it is configured:
-    `weir` is a port of the service, or whatever address this proxy understands; `marks` are lines of
-    its files to switch on; `more` are further texts to replace, old to new."""
+    `weir` is a port of the service, or whatever address this proxy understands; `marks` are lines
+    of its files to switch on; `more` are further texts to replace, old to new."""
 
     name = ""
 
@@ -196,8 +197,8 @@ class Proxy:
         return {}
 
     def files(self, names, pairs):
-        """The texts of these files of its folder in gateways/, by name. Each of `pairs` is in one of
-        them at least."""
+        """The texts of these files of its folder in gateways/, by name. Each of `pairs` is in one
+        of them at least."""
         texts = {name: gateway_file(f"{self.name}/{name}") for name in names}
         # Ends of files keep what is in one from reaching into the next.
         everything = "\0".join(texts.values())
@@ -260,7 +261,8 @@ class Nginx(Proxy):
     site = "shop.conf"
 
     def configure(self):
-        self.write(self.files(["shop.conf", "upstream.conf", "server.conf", "location.conf", "users"], {
+        names = [self.site, "upstream.conf", "server.conf", "location.conf", "users"]
+        self.write(self.files(names, {
             "server 127.0.0.1:8080": f"server {self.weir}",
             "127.0.0.1:8079": f"127.0.0.1:{self.other_port}",
             "listen 8000;": f"listen 127.0.0.1:{self.port};",

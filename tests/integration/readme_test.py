@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Compiles and runs the code in README.md, docs/ and gateways/, loads their policies, and follows the
-links between them.
+"""Compiles and runs the code in README.md, docs/ and gateways/, loads their policies, and follows
+the links between them.
 
     readme_test.py SOURCE BUILD COMPILER
 
