@@ -1,9 +1,9 @@
 """Middleware: the time that a limiter adds to a request, beside the framework without one and with
 what people use there.
 
-The application has one core; the load and what keeps the counts have the other. Contestants take
-turns, and what is added is the difference to the bare framework of the same round; the median of
-such differences counts.
+The application and what keeps its counts have one core, so that what either spends is in the
+figure; the load has the other. Contestants take turns, and what is added is the difference to the
+bare framework of the same round; the median of such differences counts.
 """
 
 import contextlib
@@ -66,7 +66,8 @@ def redis(core, folder):
 
 
 PROGRAMS = {
-    "fastapi": [ROOT / "build/clients/bench-fastapi/bin/python", ROOT / "bench/clients/fastapi/app.py"],
+    "fastapi": [ROOT / "build/clients/bench-fastapi/bin/python",
+                ROOT / "bench/clients/fastapi/app.py"],
     "express": ["node", ROOT / "bench/clients/express/app.js"],
     "axum": [ROOT / "build/rust-clients/release/weir-bench-axum"],
 }
@@ -83,8 +84,8 @@ def application(framework, limiter, sockets, core, folder):
 
 
 def microseconds(port, core, connections, seconds):
-    """Per request: the time from one to the next where there is one connection, else the
-    application's, which is what limits it."""
+    """Per request: the time from one to the next where there is one connection, else that of the
+    core, which is what limits it."""
     command = ["wrk", "-t", 1, "-c", connections, "-d", f"{seconds}s", f"http://127.0.0.1:{port}/"]
     done = subprocess.run(servers.pinned(core, command), stdout=subprocess.PIPE, check=True,
                           text=True)
@@ -100,8 +101,8 @@ def measure(build, _rust, quick):
     app_core, load_core = servers.cores()
     with servers.workplace() as folder, contextlib.ExitStack() as stack:
         sockets = {}
-        for name, (server, socket) in {"weir": weir(build, load_core, folder),
-                                       "redis": redis(load_core, folder)}.items():
+        for name, (server, socket) in {"weir": weir(build, app_core, folder),
+                                       "redis": redis(app_core, folder)}.items():
             stack.enter_context(server)
             sockets[name] = str(socket)
         for framework, limiters in FRAMEWORKS.items():
