@@ -76,8 +76,8 @@ PROGRAMS = {
 def application(framework, limiter, sockets, core, folder):
     ports = {"http": servers.free_port()}
     words = [] if limiter == "none" else [sockets.get(limiter, sockets["redis"])]
-    return servers.Server(f"{framework}-{limiter}",
-                          [*PROGRAMS[framework], ports["http"], limiter, *words], ports, core, folder)
+    command = [*PROGRAMS[framework], ports["http"], limiter, *words]
+    return servers.Server(f"{framework}-{limiter}", command, ports, core, folder)
 
 
 # --- Measuring ---
@@ -167,8 +167,8 @@ def figures(results):
 def said(results, framework, load):
     if framework == "axum":
         above = results.above_peer(framework, load)
-        is_met = above <= MOST_ABOVE_GOVERNOR
-        return f"at most {MOST_ABOVE_GOVERNOR} us above: {above:.0f}, {'met' if is_met else 'MISSED'}"
+        is_met = "met" if above <= MOST_ABOVE_GOVERNOR else "MISSED"
+        return f"at most {MOST_ABOVE_GOVERNOR} us above: {above:.0f}, {is_met}"
     peer = FRAMEWORKS[framework][-1]
     is_met = (results.median_added(framework, load, "weir")
               <= results.median_added(framework, load, peer))

@@ -34,7 +34,8 @@ LISTS = ("addresses", "limits", "pacing", "calls", "failures", "middleware")
 PATIENCE = 30
 
 DRIVERS = {
-    "python": ["build/clients/weir-python/bin/python", "clients/python/tests/conformance_driver.py"],
+    "python": ["build/clients/weir-python/bin/python",
+               "clients/python/tests/conformance_driver.py"],
     "node": ["node", "clients/node/test/conformance-driver.mjs"],
     "rust": ["build/rust-clients/debug/examples/conformance_driver"],
 }

@@ -211,8 +211,9 @@ class Alike:
         denied, _ = self.exhaust()
         self.assertEqual(denied.status, 429)
         ran = subprocess.run(
-            ["curl", "-sS", "-o", f"{self.shop.folder.name}/body", "-w", "%{http_code}", "--interface", STRANGER,
-             "--retry", "1", f"http://127.0.0.1:{self.shop.port}/products"],
+            ["curl", "-sS", "-o", f"{self.shop.folder.name}/body", "-w", "%{http_code}",
+             "--interface", STRANGER, "--retry", "1",
+             f"http://127.0.0.1:{self.shop.port}/products"],
             capture_output=True, text=True, check=True, timeout=daemon.PATIENCE)
         self.assertEqual(ran.stdout, "200", ran.stderr)
 
