@@ -124,7 +124,7 @@ class Served:
         self.task = asyncio.create_task(self.server.serve())
 
     async def port(self) -> int:
-        while not self.server.started:  # noqa: ASYNC110
+        while not self.server.started:
             await asyncio.sleep(0.005)
         port: int = self.server.servers[0].sockets[0].getsockname()[1]
         return port

@@ -29,6 +29,28 @@ _MOST_HEADERS: Final = 16 * 1024
 _NAMES: Final = ("api_key", "user", "org", "tier")
 
 
+class Costs:
+    """What requests cost: a number, or what a function says."""
+
+    def __init__(self, cost: Cost) -> None:
+        self._function = cost if callable(cost) else None
+        self.fixed = 1
+        if not callable(cost):
+            if type(cost) is not int or not 0 <= cost <= MOST_COUNT:
+                raise OptionError("cost", f"{quoted(cost)} is not allowed; write 0 to {MOST_COUNT}")
+            self.fixed = cost
+
+    async def of(self, request: object) -> int:
+        """What this request costs."""
+        if self._function is None:
+            return self.fixed
+        cost = await resolve(self._function, request)
+        if type(cost) is int and 0 <= cost <= MOST_COUNT:
+            return cost
+        tell_once("cost", "cost: %s is not allowed, 1 is taken; say 0 to 10^15", quoted(cost))
+        return 1
+
+
 class Facts:
     """Reads requests as the options say."""
 
@@ -58,19 +80,8 @@ class Facts:
                 self._constants += 1
         self._headers = _check_headers(headers)
         self._most_header = _MOST_HEADERS // max(1, len(self._headers))
-        self._cost = cost if callable(cost) else None
-        self.fixed_cost = 1 if callable(cost) else _check_cost(cost)
-        self.needs_request = bool(self._sources) or self._cost is not None
-
-    async def cost_of(self, request: object) -> int:
-        """What this request costs."""
-        if self._cost is None:
-            return self.fixed_cost
-        cost = await resolve(self._cost, request)
-        if type(cost) is int and 0 <= cost <= MOST_COUNT:
-            return cost
-        tell_once("cost", "cost: %s is not allowed, 1 is taken; say 0 to 10^15", quoted(cost))
-        return 1
+        self.costs = Costs(cost)
+        self.needs_request = bool(self._sources) or callable(cost)
 
     async def attributes(self, scope: Scope, request: object) -> tuple[int, bytes, str]:
         """How many words they are, the words, and as whom the request counts in this process."""
@@ -86,6 +97,7 @@ class Facts:
         host = headers.get(b"host")
         if host:
             words += 2
+            host = host[:_MOST_NAME]
             text += b"$4\r\nhost\r\n$%d\r\n%b\r\n" % (len(host), host)
         if self._constants:
             words += 2 * self._constants
@@ -202,9 +214,3 @@ def _check_headers(names: Sequence[str]) -> list[tuple[bytes, bytes]]:
         attribute = b"header." + lower.encode()
         found.append((lower.encode(), b"$%d\r\n%b\r\n" % (len(attribute), attribute)))
     return found
-
-
-def _check_cost(cost: int) -> int:
-    if type(cost) is not int or not 0 <= cost <= MOST_COUNT:
-        raise OptionError("cost", f"{quoted(cost)} is not allowed; write 0 to {MOST_COUNT}")
-    return cost

@@ -31,6 +31,7 @@ from .facts import Cost, Facts, identity
 from .limit_text import parse_limit
 from .options import DEFAULT_DEADLINE
 from .resp import encode
+from .settings import Settings, chosen
 
 if TYPE_CHECKING:
     import ssl
@@ -122,6 +123,8 @@ class WeirMiddleware:
         self._exempt_when = exempt_when
         self._on_denied = on_denied
         self.rate_limit_headers = rate_limit_headers
+        # Where limits of routes find their client, and who is believed.
+        self.settings = Settings(client, self.facts, enabled, rate_limit_headers)
         self._needs_request = self.facts.needs_request or exempt_when is not None or callable(key)
 
     def _check_way(self, rule: str | None) -> None:
@@ -143,21 +146,24 @@ class WeirMiddleware:
         elif kind not in ("http", "websocket"):
             await self.app(scope, receive, send)
         else:
-            # Where limits of routes find their client, and who is believed.
             scope["weir"] = self
             await self._guard(scope, receive, send)
 
     async def _guard(self, scope: Scope, receive: Receive, send: Send) -> None:
+        client, enabled = self.client, self.enabled
+        if chosen.override is not None:
+            client = chosen.override.client or client
+            enabled = enabled if chosen.override.enabled is None else chosen.override.enabled
         request = request_of(scope) if self._needs_request else None
         if (
-            not self.enabled
+            not enabled
             or is_preflight(scope)
             or (self._exempt_when is not None and await resolve(self._exempt_when, request))
         ):
             keep_state(scope, None)
             await self.app(scope, receive, send)
             return
-        decision = await self._ask(scope, request)
+        decision = await self._ask(client, scope, request)
         keep_state(scope, decision)
         if not decision.allowed:
             await self._deny(scope, receive, send, decision)
@@ -174,18 +180,18 @@ class WeirMiddleware:
                 await asyncio.sleep(decision.delay)
             await self.app(scope, receive, send)
         finally:
-            self.client.release_soon(decision)
+            client.release_soon(decision)
 
-    async def _ask(self, scope: Scope, request: object) -> Decision:
+    async def _ask(self, client: WeirClient, scope: Scope, request: object) -> Decision:
         form = form_of(scope)
         facts = self.facts
-        cost = await facts.cost_of(request)
+        cost = await facts.costs.of(request)
         if self._limit is not None:
             key = self._key
             if callable(key):
                 key = identity(await resolve(key, request)).decode("utf-8", "replace")
             key = key or facts.address_key(scope)
-            return await self.client.limit(
+            return await client.limit(
                 f"{self._scope}|{key}",
                 self._limit,
                 algorithm=self._algorithm,
@@ -199,7 +205,7 @@ class WeirMiddleware:
             words += 2
             tail += encode([b"@cost", b"%d" % cost]).partition(b"\r\n")[2]
         command = b"*%d\r\n%b%b%b" % (words, self._verb, text, tail)
-        return await self.client.check_encoded(command, cost, form, who)
+        return await client.check_encoded(command, cost, form, who)
 
     async def _deny(self, scope: Scope, receive: Receive, send: Send, decision: Decision) -> None:
         response: App = Denial(decision, rate_limit_headers=self.rate_limit_headers)

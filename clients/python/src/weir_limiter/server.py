@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from typing import TYPE_CHECKING, Final
 
@@ -9,7 +10,6 @@ from .connection import Answer, Connection, Full, Lost
 from .resp import Simple, encode
 
 if TYPE_CHECKING:
-    import asyncio
     import ssl
     from collections.abc import Callable
 
@@ -83,8 +83,11 @@ class Server:
     async def close(self) -> None:
         """Ends all that is under way here."""
         self._closed = True
-        if self._looking is not None:
-            self._looking.cancel()
+        looking = self._looking
+        if looking is not None:
+            looking.cancel()
+            if isinstance(looking, asyncio.Task) and not looking.done():
+                await asyncio.wait([looking])
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
@@ -116,7 +119,12 @@ class Server:
     async def _look(self) -> None:
         connection = self._connect()
         asked = connection.ask(_PING, self._loop.time() + _PING_TAKES, None)
-        answer = Lost("full") if isinstance(asked, Full) else await asked
+        try:
+            answer = Lost("full") if isinstance(asked, Full) else await asked
+        except asyncio.CancelledError:
+            connection.close()
+            await connection.closed()
+            raise
         if type(answer) is not Simple:
             connection.close()
             await connection.closed()
