@@ -127,7 +127,9 @@ async def test_keys_costs_and_exemptions_are_functions_of_the_request() -> None:
     @app.get(
         "/",
         dependencies=[
-            Depends(limit("5/h", key=name_of, cost=cost, exempt_when=lambda r: "x-vip" in r.headers))
+            Depends(
+                limit("5/h", key=name_of, cost=cost, exempt_when=lambda r: "x-vip" in r.headers)
+            )
         ],
     )
     async def hello() -> None: ...
@@ -187,7 +189,9 @@ async def test_of_several_limits_the_scarcest_is_told() -> None:
     @app.get("/", dependencies=[Depends(limit("9/h", scope="a")), Depends(limit("2/s", scope="b"))])
     async def one() -> None: ...
 
-    @app.get("/2", dependencies=[Depends(limit("2/h", scope="c")), Depends(limit("9/s", scope="d"))])
+    @app.get(
+        "/2", dependencies=[Depends(limit("2/h", scope="c")), Depends(limit("9/s", scope="d"))]
+    )
     async def two() -> None: ...
 
     async with calling(app) as client:
@@ -255,7 +259,9 @@ async def test_a_place_is_kept_until_the_response_is_done(way: str) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_messages_of_websockets_are_limited_and_connections_before_they_are_accepted() -> None:
+async def test_messages_of_websockets_are_limited_and_connections_before_they_are_accepted() -> (
+    None
+):
     app = FastAPI()
     messages = limit("2/h", scope="chat", key=lambda websocket: websocket.url.path)
 

@@ -28,8 +28,8 @@ SLACK = 1.5
 def workers(number: int, services: list[Service], deadline: str) -> Iterator[str]:
     """Real uvicorn. Gives the address."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "uvicorn", "--workers", str(number), "--no-proxy-headers"]
-        + ["--no-access-log", "--port", "0", "--app-dir", str(HERE), "shop:app"],
+        f"{sys.executable} -m uvicorn --workers {number} --no-proxy-headers --no-access-log "
+        f"--port 0 --app-dir {HERE} shop:app".split(),
         env={
             **os.environ,
             "WEIR_SERVERS": ",".join(service.address for service in services),
