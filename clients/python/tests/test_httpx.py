@@ -6,6 +6,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
+from typing import Any
 
 import httpx
 import pytest
@@ -68,7 +69,8 @@ def refusing_first(status: int = 429, **headers: str) -> Answer:
 
 
 async def test_what_is_refused_is_sent_again_when_the_server_says() -> None:
-    for headers in ({"Retry_After": "1"}, {"RateLimit": '"a";r=0;t=1'}, {}):
+    ways: list[dict[str, Any]] = [{"Retry_After": "1"}, {"RateLimit": '"a";r=0;t=1'}, {}]
+    for headers in ways:
         shop = Shop(refusing_first(**headers))
         async with httpx.AsyncClient(transport=PacedTransport(shop)) as client:
             assert (await client.post(URL, json={"n": 1})).status_code == 200
