@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
-from weir_limiter import client, notices
+from weir_limiter import WeirClient, client, notices
 from weir_limiter.settings import chosen
 
 PROGRAM = pathlib.Path(
@@ -119,8 +119,10 @@ def _afresh() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-async def _closed(start: Start) -> AsyncIterator[None]:
+async def _closed(start: Start, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
     """What a test leaves open would be a warning in another one."""
+    made: set[WeirClient] = set()
+    monkeypatch.setattr(client, "_clients", made)
     yield
-    for each in list(client._clients):
+    for each in made:
         await each.close()

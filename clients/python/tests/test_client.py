@@ -246,6 +246,9 @@ def test_a_loop_that_ends_without_a_close_leaves_the_next_one_well(start: Start)
         return (await client.check(user="a")).source
 
     assert [asyncio.run(ask()) for _ in range(3)] == ["memory"] * 3
+    assert len(client._pools) == 1
+    client._pools.clear()
+    client._recent = None
     gc.collect()
 
 

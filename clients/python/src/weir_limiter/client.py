@@ -68,8 +68,7 @@ class WeirClient:
             static_limit=static_limit,
             share=share,
         )
-        self._pools: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Pool]
-        self._pools = weakref.WeakKeyDictionary()
+        self._pools: dict[asyncio.AbstractEventLoop, Pool] = {}
         self._recent: Pool | None = None
         self._buckets = Buckets(share) if on_failure == "static" else None
         _clients.add(self)
@@ -241,6 +240,8 @@ class WeirClient:
             return pool
         pool = self._pools.get(loop)
         if pool is None:
+            for ended in [other for other in list(self._pools) if other.is_closed()]:
+                self._pools.pop(ended, None)
             pool = self._pools[loop] = Pool(loop, self.options)
         self._recent = pool
         return pool
@@ -291,7 +292,7 @@ class WeirClient:
     def _forget_connections(self) -> None:
         # They belong to the parent: they are kept, unused, so that nothing closes them here.
         _of_parent.extend(self._pools.values())
-        self._pools = weakref.WeakKeyDictionary()
+        self._pools = {}
         self._recent = None
 
 

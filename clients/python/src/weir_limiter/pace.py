@@ -48,8 +48,10 @@ class Pace:
         return self._sent
 
     def lose(self) -> None:
-        """One was not answered."""
+        """One was not answered. It may have been counted all the same."""
         self.under_way -= 1
+        if self.budget is not None:
+            self.budget = max(1, self.budget - 1)
 
     def answer(self, number: int, advice: Advice, now: float, *, refused: bool) -> float:
         """One was answered. Returns how long the server wants it to wait."""

@@ -1,0 +1,24 @@
+"""An application for tests that need worker processes. Where its services are WEIR_SERVERS says."""
+
+import os
+
+from fastapi import Depends, FastAPI
+
+from weir_limiter import WeirMiddleware, limit
+
+app = FastAPI()
+app.add_middleware(
+    WeirMiddleware,
+    on_failure="closed",
+    deadline=float(os.environ.get("SHOP_DEADLINE", "5")),
+)
+
+
+@app.get("/")
+async def hello() -> int:
+    return os.getpid()
+
+
+@app.get("/report", dependencies=[Depends(limit("50/h", key="everybody"))])
+async def report() -> int:
+    return os.getpid()
