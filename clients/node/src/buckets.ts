@@ -14,6 +14,9 @@ export type RateLimit = Limit & { kind: 'rate' };
 export class Buckets {
   /** By key: when it will be as good as new. The least recently charged is first. */
   private readonly arrivals = new Map<string, number>();
+  /** At the first of them. A new one would have to step over all that were deleted since the map was
+   * last tidied up, which is as many as there are. */
+  private oldest = this.arrivals.keys();
   private unseen = 0;
 
   constructor(
@@ -81,7 +84,11 @@ export class Buckets {
       if (this.arrivals.size < this.maxKeys) return;
       this.unseen = Math.min(UNSEEN, this.maxKeys >> 4);
     }
-    const [oldest] = this.arrivals.keys();
-    if (oldest !== undefined) this.arrivals.delete(oldest);
+    let oldest = this.oldest.next();
+    if (oldest.done === true) {
+      this.oldest = this.arrivals.keys();
+      oldest = this.oldest.next();
+    }
+    if (oldest.done !== true) this.arrivals.delete(oldest.value);
   }
 }
