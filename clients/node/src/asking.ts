@@ -59,7 +59,7 @@ export function policyAsking(
   if (req.method !== undefined) add(METHOD, req.method);
   const path = pathOf(req);
   if (path !== '') add(PATH, textBytes(path));
-  const { host } = req.headers;
+  const host = req.headers.host ?? (req.headers[':authority'] as string | undefined);
   if (host !== undefined && host !== '') add(HOST, textBytes(host));
   for (const { name, attribute } of settings.headers) {
     const value = req.headers[name];
@@ -69,7 +69,14 @@ export function policyAsking(
   }
   const cost = wholeCost(told['cost'] as number | undefined);
   if (cost !== 1) add(COST, String(cost));
-  return { command: `*${count}\r\n${words}${HTTP_WORDS[http]}`, key, limit: undefined, cost, http };
+  return {
+    command: `*${count}\r\n${words}${HTTP_WORDS[http]}`,
+    key,
+    limit: undefined,
+    cost,
+    http,
+    takes: true,
+  };
 }
 
 /** A limit in code shall. */

@@ -36,15 +36,16 @@ export class Buckets {
     this.store(key, Math.min(arrival, now + burst * interval), now);
   }
 
-  take(limit: RateLimit, key: string, cost: number, nowMs: number): Decision {
+  /** Takes the cost if it is there, or only says whether it is. */
+  take(limit: RateLimit, key: string, cost: number, nowMs: number, takes = true): Decision {
     const { interval, burst } = this.shapeOf(limit);
     const now = Math.floor(nowMs * NS_PER_MS);
     const before = Math.max(this.arrivals.get(key) ?? 0, now);
     const after = before + cost * interval;
     const excess = after - (now + burst * interval);
     const allowed = excess <= 0;
-    if (allowed && cost > 0) this.store(key, after, now);
-    const arrival = allowed ? after : before;
+    if (allowed && takes && cost > 0) this.store(key, after, now);
+    const arrival = allowed && takes ? after : before;
     const resetAfterMs = Math.ceil((arrival - now) / NS_PER_MS);
     return {
       ...emptyDecision(),

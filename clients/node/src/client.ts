@@ -46,6 +46,8 @@ export interface Asking {
   readonly limit: string | undefined;
   readonly cost: number;
   readonly http: HttpForm | undefined;
+  /** False if it only looks. */
+  readonly takes: boolean;
 }
 
 export class Client {
@@ -139,7 +141,7 @@ export class Client {
           resolve(this.decideAlone(asking, outcome));
           return;
         }
-        if (this.failure.wantsCharges && outcome.allowed) {
+        if (this.failure.wantsCharges && asking.takes && outcome.allowed) {
           this.failure.charge(asking.key, asking.limit, outcome.cost);
         }
         resolve(outcome);
@@ -165,7 +167,7 @@ export class Client {
 
   private decideAlone(asking: Asking, error: WeirError): Decision {
     if (error.message !== 'the client is closed') this.watch.decidedAlone(error);
-    const decision = this.failure.decide(asking.key, asking.limit, asking.cost);
+    const decision = this.failure.decide(asking);
     return asking.http === undefined ? decision : tellHttp(decision, asking.http);
   }
 
@@ -188,6 +190,7 @@ export class Client {
       limit: undefined,
       cost: wholeCost(cost),
       http,
+      takes: verb !== 'WEIR.PEEK',
     });
   }
 
@@ -253,6 +256,7 @@ export function limitAsking(
     limit,
     cost: whole,
     http,
+    takes: true,
   };
 }
 
