@@ -75,6 +75,7 @@ export function policyAsking(
     limit: undefined,
     cost,
     http,
+    who: null,
     takes: true,
   };
 }
@@ -90,7 +91,7 @@ export function inCodeAsking(
   const { limit, algorithm, cost } = told;
   const key = identityOf(told['key']) ?? ipKey(ip, settings.ipv6Prefix);
   const text = typeof limit === 'number' ? limitTextOf(limit, settings.windowMs) : asText(limit);
-  return limitAsking(`${bytesOf(scope)}|${key}`, text, {
+  return limitAsking(`${bytesOf(scope)}|`, key, text, {
     algorithm: algorithm === undefined ? undefined : asText(algorithm),
     cost: cost as number | undefined,
     http: formFor(req),

@@ -46,6 +46,8 @@ export interface Asking {
   readonly limit: string | undefined;
   readonly cost: number;
   readonly http: HttpForm | undefined;
+  /** Whom a limit in code counts, without its scope. */
+  readonly who: string | null;
   /** False if it only looks. */
   readonly takes: boolean;
 }
@@ -89,7 +91,7 @@ export class Client {
 
   /** The limit comes with the call. */
   limit(key: string, limit: string, options: LimitOptions = {}): Promise<Decision> {
-    return this.ask(limitAsking(bytesOf(key), limit, options));
+    return this.ask(limitAsking('', bytesOf(key), limit, options));
   }
 
   commit(reservation: string, options: { cost?: number | undefined } = {}): Promise<Decision> {
@@ -190,6 +192,7 @@ export class Client {
       limit: undefined,
       cost: wholeCost(cost),
       http,
+      who: null,
       takes: verb !== 'WEIR.PEEK',
     });
   }
@@ -228,12 +231,14 @@ const MEANWHILE = {
   static: "this process decides for itself (onFailure: 'static')",
 };
 
-/** A limit in code. The key is already bytes. */
+/** A limit in code: whom it counts and what stands before that, both already bytes. */
 export function limitAsking(
-  key: string,
+  scope: string,
+  who: string,
   limit: string,
   { algorithm, cost, http }: LimitOptions,
 ): Asking {
+  const key = scope + who;
   const short = key.length > MAX_KEY ? hashOf(key) : key;
   let count = 3;
   let words = bulk(short) + bulk(bytesOf(limit));
@@ -256,6 +261,7 @@ export function limitAsking(
     limit,
     cost: whole,
     http,
+    who,
     takes: true,
   };
 }

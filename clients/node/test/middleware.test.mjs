@@ -168,6 +168,13 @@ test('Every option may be a function, and asynchronous', async (t) => {
   assert.deepEqual([denied.status, denied.body], [429, '{"sorry":true}']);
 });
 
+test('A handler is told whom the limit has counted, as it was written', async (t) => {
+  const app = express5();
+  app.use(limiter(t, { limit: '9/h', name: `a|b ${fresh()}`, key: () => 'Zoë|雨' }));
+  app.use((req, res) => res.json(req.rateLimit.key));
+  assert.equal(JSON.parse((await call(await listen(t, app))).body), 'Zoë|雨');
+});
+
 test('The options of express-rate-limit for a window are understood', async (t) => {
   const app = express5();
   app.use(
