@@ -59,7 +59,7 @@ export function policyAsking(
   if (req.method !== undefined) add(METHOD, req.method);
   const path = pathOf(req);
   if (path !== '') add(PATH, textBytes(path));
-  const { host } = req.headers;
+  const host = req.headers.host ?? (req.headers[':authority'] as string | undefined);
   if (host !== undefined && host !== '') add(HOST, textBytes(host));
   for (const { name, attribute } of settings.headers) {
     const value = req.headers[name];
@@ -69,7 +69,15 @@ export function policyAsking(
   }
   const cost = wholeCost(told['cost'] as number | undefined);
   if (cost !== 1) add(COST, String(cost));
-  return { command: `*${count}\r\n${words}${HTTP_WORDS[http]}`, key, limit: undefined, cost, http };
+  return {
+    command: `*${count}\r\n${words}${HTTP_WORDS[http]}`,
+    key,
+    limit: undefined,
+    cost,
+    http,
+    who: null,
+    takes: true,
+  };
 }
 
 /** A limit in code shall. */
@@ -83,7 +91,7 @@ export function inCodeAsking(
   const { limit, algorithm, cost } = told;
   const key = identityOf(told['key']) ?? ipKey(ip, settings.ipv6Prefix);
   const text = typeof limit === 'number' ? limitTextOf(limit, settings.windowMs) : asText(limit);
-  return limitAsking(`${bytesOf(scope)}|${key}`, text, {
+  return limitAsking(`${bytesOf(scope)}|`, key, text, {
     algorithm: algorithm === undefined ? undefined : asText(algorithm),
     cost: cost as number | undefined,
     http: formFor(req),

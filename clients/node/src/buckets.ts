@@ -14,6 +14,9 @@ export type RateLimit = Limit & { kind: 'rate' };
 export class Buckets {
   /** By key: when it will be as good as new. The least recently charged is first. */
   private readonly arrivals = new Map<string, number>();
+  /** At the first of them. A new one would have to step over all that were deleted since the map was
+   * last tidied up, which is as many as there are. */
+  private oldest = this.arrivals.keys();
   private unseen = 0;
 
   constructor(
@@ -33,15 +36,16 @@ export class Buckets {
     this.store(key, Math.min(arrival, now + burst * interval), now);
   }
 
-  take(limit: RateLimit, key: string, cost: number, nowMs: number): Decision {
+  /** Takes the cost if it is there, or only says whether it is. */
+  take(limit: RateLimit, key: string, cost: number, nowMs: number, takes = true): Decision {
     const { interval, burst } = this.shapeOf(limit);
     const now = Math.floor(nowMs * NS_PER_MS);
     const before = Math.max(this.arrivals.get(key) ?? 0, now);
     const after = before + cost * interval;
     const excess = after - (now + burst * interval);
     const allowed = excess <= 0;
-    if (allowed && cost > 0) this.store(key, after, now);
-    const arrival = allowed ? after : before;
+    if (allowed && takes && cost > 0) this.store(key, after, now);
+    const arrival = allowed && takes ? after : before;
     const resetAfterMs = Math.ceil((arrival - now) / NS_PER_MS);
     return {
       ...emptyDecision(),
@@ -81,7 +85,11 @@ export class Buckets {
       if (this.arrivals.size < this.maxKeys) return;
       this.unseen = Math.min(UNSEEN, this.maxKeys >> 4);
     }
-    const [oldest] = this.arrivals.keys();
-    if (oldest !== undefined) this.arrivals.delete(oldest);
+    let oldest = this.oldest.next();
+    if (oldest.done === true) {
+      this.oldest = this.arrivals.keys();
+      oldest = this.oldest.next();
+    }
+    if (oldest.done !== true) this.arrivals.delete(oldest.value);
   }
 }

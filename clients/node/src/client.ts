@@ -46,6 +46,10 @@ export interface Asking {
   readonly limit: string | undefined;
   readonly cost: number;
   readonly http: HttpForm | undefined;
+  /** Whom a limit in code counts, without its scope. */
+  readonly who: string | null;
+  /** False if it only looks. */
+  readonly takes: boolean;
 }
 
 export class Client {
@@ -87,7 +91,7 @@ export class Client {
 
   /** The limit comes with the call. */
   limit(key: string, limit: string, options: LimitOptions = {}): Promise<Decision> {
-    return this.ask(limitAsking(bytesOf(key), limit, options));
+    return this.ask(limitAsking('', bytesOf(key), limit, options));
   }
 
   commit(reservation: string, options: { cost?: number | undefined } = {}): Promise<Decision> {
@@ -139,7 +143,7 @@ export class Client {
           resolve(this.decideAlone(asking, outcome));
           return;
         }
-        if (this.failure.wantsCharges && outcome.allowed) {
+        if (this.failure.wantsCharges && asking.takes && outcome.allowed) {
           this.failure.charge(asking.key, asking.limit, outcome.cost);
         }
         resolve(outcome);
@@ -165,7 +169,7 @@ export class Client {
 
   private decideAlone(asking: Asking, error: WeirError): Decision {
     if (error.message !== 'the client is closed') this.watch.decidedAlone(error);
-    const decision = this.failure.decide(asking.key, asking.limit, asking.cost);
+    const decision = this.failure.decide(asking);
     return asking.http === undefined ? decision : tellHttp(decision, asking.http);
   }
 
@@ -188,6 +192,8 @@ export class Client {
       limit: undefined,
       cost: wholeCost(cost),
       http,
+      who: null,
+      takes: verb !== 'WEIR.PEEK',
     });
   }
 
@@ -225,12 +231,14 @@ const MEANWHILE = {
   static: "this process decides for itself (onFailure: 'static')",
 };
 
-/** A limit in code. The key is already bytes. */
+/** A limit in code: whom it counts and what stands before that, both already bytes. */
 export function limitAsking(
-  key: string,
+  scope: string,
+  who: string,
   limit: string,
   { algorithm, cost, http }: LimitOptions,
 ): Asking {
+  const key = scope + who;
   const short = key.length > MAX_KEY ? hashOf(key) : key;
   let count = 3;
   let words = bulk(short) + bulk(bytesOf(limit));
@@ -253,6 +261,8 @@ export function limitAsking(
     limit,
     cost: whole,
     http,
+    who,
+    takes: true,
   };
 }
 

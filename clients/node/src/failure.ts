@@ -6,6 +6,15 @@ import { parseLimit, type Limit } from './limit-text.js';
 
 export type FailureMode = 'open' | 'closed' | 'static';
 
+/** A question that nobody has answered. */
+export interface Undecided {
+  readonly key: string;
+  /** Without one a policy should have decided. */
+  readonly limit: string | undefined;
+  readonly cost: number;
+  readonly takes: boolean;
+}
+
 const RETRY_AFTER_MS = 1000;
 /** Limits that come from functions are read once each, so many of them. */
 const MAX_LIMITS = 1024;
@@ -38,10 +47,10 @@ export class Failure {
     this.buckets.charge(limit, bucketOf(key, limitText), cost, performance.now());
   }
 
-  decide(key: string, limitText: string | undefined, cost: number): Decision {
+  decide({ key, limit: limitText, cost, takes }: Undecided): Decision {
     const limit = this.mode === 'static' ? this.limitOf(limitText) : undefined;
     if (limit?.kind === 'rate') {
-      return this.buckets.take(limit, bucketOf(key, limitText), cost, performance.now());
+      return this.buckets.take(limit, bucketOf(key, limitText), cost, performance.now(), takes);
     }
     const decision = { ...emptyDecision(), cost, resetAt: Math.ceil(Date.now() / 1000) };
     if (limit?.kind === 'unlimited') return { ...decision, source: 'fallback' };

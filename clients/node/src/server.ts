@@ -7,7 +7,8 @@ import { Question } from './question.js';
 import { ErrorReply, encodeCommand, bytesOf, type Reply } from './resp.js';
 import type { Address } from './servers.js';
 
-const FIRST_LOOK_MS = 500;
+/** How long it is left alone at most: at first, and in the end. */
+const FIRST_LOOK_MS = 1000;
 const LAST_LOOK_MS = 5000;
 const PING = encodeCommand(['PING']);
 
@@ -115,7 +116,9 @@ export class Server {
     if (this.closed) return;
     if (connection === this.connection) {
       this.connection = undefined;
-      this.goDown(why, underWay);
+      // One that was idle may be closed by a service that is well. Whether it is, the next to ask finds
+      // out.
+      if (underWay.length > 0) this.goDown(why, underWay);
     } else {
       this.lookLater();
     }
@@ -150,16 +153,13 @@ export class Server {
     if (this.closed) return;
     clearTimeout(this.look);
     // Not all processes at once.
-    const delay = this.lookAfterMs * (1 + Math.random());
-    this.look = setTimeout(
-      () => {
-        const now = performance.now();
-        const budget = this.settings.deadlineMs;
-        this.candidate = this.connect(now, budget);
-        this.candidate.send(new Greeting(budget, 'PONG'), PING, now);
-      },
-      Math.min(delay, LAST_LOOK_MS),
-    );
+    const delay = this.lookAfterMs * (0.5 + 0.5 * Math.random());
+    this.look = setTimeout(() => {
+      const now = performance.now();
+      const budget = this.settings.deadlineMs;
+      this.candidate = this.connect(now, budget);
+      this.candidate.send(new Greeting(budget, 'PONG'), PING, now);
+    }, delay);
     this.look.unref();
     this.lookAfterMs = Math.min(2 * this.lookAfterMs, LAST_LOOK_MS);
   }

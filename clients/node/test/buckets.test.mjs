@@ -69,7 +69,7 @@ test('A flood of keys is taken in bounded time', () => {
   const begin = performance.now();
   for (let at = 0; at < 300_000; at += 1) buckets.take(limit, `key ${at}`, 1, 0);
   assert.equal(buckets.size, 65_536);
-  assert.ok(performance.now() - begin < 10_000);
+  assert.ok(performance.now() - begin < 5000);
 });
 
 test('A window and a number become the text of a limit', () => {

@@ -235,3 +235,40 @@ test('A program ends by itself, whether services answer or not', async (t) => {
     assert.equal((await run).stdout, `${source}\n`);
   }
 });
+
+test('A connection that was closed while it was idle is made anew, and nobody is told', async (t) => {
+  const logger = collector();
+  const allowed = '*2\r\n$7\r\nallowed\r\n:1\r\n';
+  let connections = 0;
+  let closed = 0;
+  const address = await impostor(t, (socket) => {
+    connections += 1;
+    socket.on('data', () => socket.end(allowed));
+    socket.on('close', () => (closed += 1));
+  });
+  const client = new Client({ servers: [address], onFailure: 'closed', logger });
+  t.after(() => client.close());
+  for (let round = 1; round <= 5; round += 1) {
+    assert.equal((await client.limit('key', '5/h')).source, 'memory');
+    await until(() => closed === round);
+  }
+  assert.equal(connections, 5);
+  assert.deepEqual(logger.messages, []);
+});
+
+test('While nobody answers a bucket is only looked at by a peek', async (t) => {
+  const client = new Client({
+    servers: ['127.0.0.1:1'],
+    onFailure: 'static',
+    staticLimit: '2/h',
+    logger: collector(),
+  });
+  t.after(() => client.close());
+  for (let round = 0; round < 5; round += 1) {
+    assert.equal((await client.peek({ user: 'ann' })).remaining, 2);
+  }
+  const reserved = await client.reserve({ user: 'ann' });
+  assert.deepEqual([reserved.remaining, reserved.reservation], [1, null]);
+  assert.equal((await client.check({ user: 'ann' })).allowed, true);
+  assert.equal((await client.peek({ user: 'ann' })).allowed, false);
+});

@@ -168,6 +168,13 @@ test('Every option may be a function, and asynchronous', async (t) => {
   assert.deepEqual([denied.status, denied.body], [429, '{"sorry":true}']);
 });
 
+test('A handler is told whom the limit has counted, as it was written', async (t) => {
+  const app = express5();
+  app.use(limiter(t, { limit: '9/h', name: `a|b ${fresh()}`, key: () => 'Zoë|雨' }));
+  app.use((req, res) => res.json(req.rateLimit.key));
+  assert.equal(JSON.parse((await call(await listen(t, app))).body), 'Zoë|雨');
+});
+
 test('The options of express-rate-limit for a window are understood', async (t) => {
   const app = express5();
   app.use(
@@ -351,4 +358,30 @@ test('A client of your own can be given', async (t) => {
   assert.equal(made.client, client);
   made.close();
   assert.equal((await client.limit('own', '5/h')).source, 'memory');
+});
+
+test('Attempts are counted only if they failed, by a reservation', async (t) => {
+  const { client } = limiter(t);
+  const user = fresh();
+  const app = express5();
+  app.post('/login', async (req, res, next) => {
+    const attempt = await client.reserve({ user }, { rule: 'per-user', ttlMs: 60_000 });
+    if (!attempt.allowed) return res.sendStatus(429);
+    res.on('close', () => {
+      const failed = res.statusCode >= 400;
+      (failed ? client.commit(attempt.reservation) : client.cancel(attempt.reservation)).catch(
+        assert.fail,
+      );
+    });
+    return next();
+  });
+  app.post('/login', (req, res) => res.sendStatus(Number(req.query.status)));
+  const port = await listen(t, app);
+  const left = async () => (await client.peek({ user }, { rule: 'per-user' })).remaining;
+  for (let round = 0; round < 5; round += 1)
+    await call(port, '/login?status=200', { method: 'POST' });
+  await until(async () => (await left()) === 3);
+  for (let round = 0; round < 3; round += 1)
+    await call(port, '/login?status=401', { method: 'POST' });
+  assert.equal((await call(port, '/login?status=200', { method: 'POST' })).status, 429);
 });
