@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -165,6 +166,8 @@ class Case:
         elif verb == "kill":
             running.tell(signal.SIGKILL)
             running.process.wait(timeout=PATIENCE)
+        elif verb == "alone":
+            self._wait_until_alone(running)
         elif verb in ("stop", "continue"):
             running.tell(signal.SIGSTOP if verb == "stop" else signal.SIGCONT)
         else:
@@ -194,6 +197,18 @@ class Case:
         if over == "tls":
             found = f"tls://localhost:{found.rpartition(':')[2]}"
         self.addresses[name] = found
+
+    @staticmethod
+    def _wait_until_alone(running):
+        """Until nobody is connected to it over RESP."""
+        for _ in range(PATIENCE * 20):
+            connection = http.client.HTTPConnection("127.0.0.1", running.http, timeout=PATIENCE)
+            with contextlib.closing(connection):
+                connection.request("GET", "/metrics")
+                if b'weir_connections{listener="resp"} 0\n' in connection.getresponse().read():
+                    return
+            time.sleep(0.05)
+        raise AssertionError("somebody is still connected")
 
     @staticmethod
     def _end(running):
