@@ -161,6 +161,27 @@ async def test_a_service_that_is_killed_and_comes_back_is_asked_again(
     assert "answers again" in texts[1]
 
 
+async def test_a_connection_that_is_closed_while_nobody_uses_it_is_made_anew(
+    tmp_path: os.PathLike[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    connections = 0
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        await reader.read(1 << 16)
+        writer.write(b"*2\r\n$7\r\nallowed\r\n:0\r\n")
+        writer.close()
+
+    async with serving(str(tmp_path), handle) as address, WeirClient([address]) as client:
+        for number in range(1, 4):
+            assert not (await client.check(user="a")).allowed
+            while client._pool()._servers[0]._connection is not None:
+                await asyncio.sleep(0.001)
+            assert connections == number
+    assert not caplog.records
+
+
 async def test_moving_to_another_service_is_told_once_and_so_is_the_way_back(
     start: Start, caplog: pytest.LogCaptureFixture
 ) -> None:

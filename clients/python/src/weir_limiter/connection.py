@@ -60,7 +60,7 @@ class Connection(asyncio.Protocol):
         *,
         token: str | None,
         context: ssl.SSLContext | None,
-        lost: Callable[[Connection, str], None],
+        lost: Callable[[Connection, str, bool], None],
     ) -> None:
         self._loop = loop
         self._address = address
@@ -196,11 +196,12 @@ class Connection(asyncio.Protocol):
 
     def eof_received(self) -> None:
         """Of asyncio.Protocol."""
-        self._end("it has closed the connection")
+        self._end("it has closed the connection", idle=not self._asked)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Of asyncio.Protocol."""
-        self._end(f"the connection is lost: {exc}" if exc else "it has closed the connection")
+        why = f"the connection is lost: {exc}" if exc else "it has closed the connection"
+        self._end(why, idle=not self._asked)
 
     # --- Time ---
 
@@ -230,7 +231,7 @@ class Connection(asyncio.Protocol):
 
     # --- The end ---
 
-    def _end(self, why: str, *, polite: bool = False) -> None:
+    def _end(self, why: str, *, polite: bool = False, idle: bool = False) -> None:
         if self._why_lost is not None:
             return
         if polite:
@@ -250,7 +251,7 @@ class Connection(asyncio.Protocol):
         for each in asked:
             if each.future is not None and not each.future.done():
                 each.future.set_result(Lost(why))
-        self._on_lost(self, why)
+        self._on_lost(self, why, idle)
 
     async def closed(self) -> None:
         """Waits until an attempt to connect that was given up has ended."""
