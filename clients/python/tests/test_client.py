@@ -123,10 +123,11 @@ async def test_no_more_than_a_bound_are_under_way_and_the_rest_is_decided_at_onc
 async def test_a_process_that_was_held_up_does_not_take_that_for_a_time_out(start: Start) -> None:
     async with WeirClient([start(MANY).address], deadline=0.1, on_failure="closed") as client:
         await client.check(user="a")
-        for _ in range(3):
+        for turns in (1, 2, 3):
+            # Before the question has left, and after.
             asked = asyncio.ensure_future(client.check(user="a"))
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
+            for _ in range(turns):
+                await asyncio.sleep(0)
             time.sleep(0.15)  # noqa: ASYNC251
             assert (await asked).source == "memory"
 
@@ -158,6 +159,27 @@ async def test_a_service_that_is_killed_and_comes_back_is_asked_again(
     assert len(texts) == 2
     assert "No service answers" in texts[0]
     assert "answers again" in texts[1]
+
+
+async def test_a_connection_that_is_closed_while_nobody_uses_it_is_made_anew(
+    tmp_path: os.PathLike[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    connections = 0
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        await reader.read(1 << 16)
+        writer.write(b"*2\r\n$7\r\nallowed\r\n:0\r\n")
+        writer.close()
+
+    async with serving(str(tmp_path), handle) as address, WeirClient([address]) as client:
+        for number in range(1, 4):
+            assert not (await client.check(user="a")).allowed
+            while client._pool()._servers[0]._connection is not None:
+                await asyncio.sleep(0.001)
+            assert connections == number
+    assert not caplog.records
 
 
 async def test_moving_to_another_service_is_told_once_and_so_is_the_way_back(

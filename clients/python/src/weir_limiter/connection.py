@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import ssl
 from collections import deque
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from .resp import MOST_BYTES, ErrorReply, Nonsense, Reply, Simple, encode, read
 
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from .addresses import Address
 
 MOST_IN_FLIGHT: Final = 1024
-# A timer that fires late says nothing about the service if this process was held up: what has
-# arrived meanwhile is taken first.
+# A timer that fires says nothing about the service if this process was held up: what has arrived
+# meanwhile is taken first, and what was only sent meanwhile gets a little time.
 _SECOND_LOOK: Final = 0.002
+_HELD_UP: Final = 0.01
+_AFTER_HOLD_UP: Final = 0.025
 
 
 class Lost(NamedTuple):
@@ -58,7 +60,7 @@ class Connection(asyncio.Protocol):
         *,
         token: str | None,
         context: ssl.SSLContext | None,
-        lost: Callable[[Connection, str], None],
+        lost: Callable[[Connection, str, bool], None],
     ) -> None:
         self._loop = loop
         self._address = address
@@ -131,10 +133,11 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Of asyncio.Protocol."""
-        if self._why_lost is not None or not isinstance(transport, asyncio.Transport):
+        if self._why_lost is not None:
             transport.close()
             return
-        self._transport = transport
+        # Other event loops have transports that are no asyncio.Transport but do the same.
+        self._transport = cast("asyncio.Transport", transport)
         if self._token is not None:
             self._unsent.insert(0, encode([b"AUTH", self._token.encode()]))
         self._flush()
@@ -193,11 +196,12 @@ class Connection(asyncio.Protocol):
 
     def eof_received(self) -> None:
         """Of asyncio.Protocol."""
-        self._end("it has closed the connection")
+        self._end("it has closed the connection", idle=not self._asked)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Of asyncio.Protocol."""
-        self._end(f"the connection is lost: {exc}" if exc else "it has closed the connection")
+        why = f"the connection is lost: {exc}" if exc else "it has closed the connection"
+        self._end(why, idle=not self._asked)
 
     # --- Time ---
 
@@ -207,17 +211,19 @@ class Connection(asyncio.Protocol):
         self._timer_at = at
         self._timer = self._loop.call_at(at, self._look)
 
-    def _look(self, *, again: bool = False) -> None:
+    def _look(self, looked_for: float | None = None) -> None:
         """Timers are not moved with every answer: this one looks what is really due."""
         self._timer = None
         if not self._asked:
             return
         due = min(asked.until for asked in self._asked)
-        if due > self._loop.time():
+        late = self._loop.time() - due
+        if late < 0:
             self._set_timer(due)
-        elif not again:
+        elif due != looked_for:
+            pause = _SECOND_LOOK if late < _HELD_UP else _AFTER_HOLD_UP
             self._timer_at = due
-            self._timer = self._loop.call_later(_SECOND_LOOK, lambda: self._look(again=True))
+            self._timer = self._loop.call_later(pause, self._look, due)
         elif self._transport is None:
             self._end("no connection in time")
         else:
@@ -225,7 +231,7 @@ class Connection(asyncio.Protocol):
 
     # --- The end ---
 
-    def _end(self, why: str, *, polite: bool = False) -> None:
+    def _end(self, why: str, *, polite: bool = False, idle: bool = False) -> None:
         if self._why_lost is not None:
             return
         if polite:
@@ -245,7 +251,7 @@ class Connection(asyncio.Protocol):
         for each in asked:
             if each.future is not None and not each.future.done():
                 each.future.set_result(Lost(why))
-        self._on_lost(self, why)
+        self._on_lost(self, why, idle)
 
     async def closed(self) -> None:
         """Waits until an attempt to connect that was given up has ended."""

@@ -103,10 +103,12 @@ class Server:
             lost=self._lost,
         )
 
-    def _lost(self, connection: Connection, why: str) -> None:
+    def _lost(self, connection: Connection, why: str, idle: bool) -> None:
         if connection is self._connection:
             self._connection = None
-            self.fail(why)
+            # Services close connections that nobody has used for long; that is no failure.
+            if not idle:
+                self.fail(why)
 
     def _look_later(self) -> None:
         pause = self._pause + random.random() * min(self._pause, _JITTER)
