@@ -168,6 +168,32 @@ async fn nested_routers_tell_the_whole_path() {
 }
 
 #[tokio::test]
+async fn nothing_that_a_client_sends_is_too_long_for_the_service() {
+    let service = Service::start(PER_IP);
+    let weir =
+        Weir::builder().servers([service.address()]).on_failure(OnFailure::Closed).build().unwrap();
+    let mut layer = WeirLayer::policy(&weir).user(|request| Some(request.uri.path().repeat(2)));
+    for number in 0..20 {
+        layer = layer.pass_header(&format!("x-{number}"));
+    }
+    let app = Router::new()
+        .route("/", get(hello))
+        .fallback(hello)
+        .layer(layer)
+        .layer(from("203.0.113.9"));
+    let long = "/x".repeat(30_000);
+    let mut request = Request::get(&long).header("host", &long);
+    for number in 0..20 {
+        request = request.header(format!("x-{number}"), &long);
+    }
+    let (status, headers, _) = ask(&app, request.body(Body::empty()).unwrap()).await;
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!(headers["x-ratelimit-remaining"], "1");
+    let (_, headers, _) = ask(&app, path("/")).await;
+    assert_eq!(headers["x-ratelimit-remaining"], "0", "the connection was not lost");
+}
+
+#[tokio::test]
 async fn a_denial_can_be_answered_in_your_own_way() {
     let service = Service::start("rules: []\n");
     let weir = Weir::connect([service.address()]).unwrap();

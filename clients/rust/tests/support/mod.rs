@@ -19,27 +19,31 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 pub struct Service {
     folder: PathBuf,
     child: Child,
+    address: String,
 }
 
 impl Service {
-    /// Under these rules, and whatever else the policy says.
+    /// Under these rules, and whatever else the policy says, on a unix socket.
     pub fn start(policy: &str) -> Self {
+        Self::start_at("\"unix:{folder}/resp.sock\"", policy)
+    }
+
+    /// Where it listens for RESP; `{folder}` stands for a folder of its own.
+    pub fn start_at(listen: &str, policy: &str) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder =
             std::env::temp_dir().join(format!("weir-rust-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
-        let listen = format!(
-            "listen: {{ http: \"127.0.0.1:0\", resp: \"unix:{}/resp.sock\" }}\n",
-            folder.display()
-        );
-        std::fs::write(folder.join("weir.yaml"), listen + policy).expect("a policy");
-        let child = run(&folder);
-        Self { folder, child }
+        let listen = listen.replace("{folder}", &folder.display().to_string());
+        let policy = format!("listen: {{ http: \"127.0.0.1:0\", resp: {listen} }}\n{policy}");
+        std::fs::write(folder.join("weir.yaml"), policy).expect("a policy");
+        let (child, address) = run(&folder);
+        Self { folder, child, address }
     }
 
     pub fn address(&self) -> String {
-        format!("unix:{}/resp.sock", self.folder.display())
+        self.address.clone()
     }
 
     pub fn kill(&mut self) {
@@ -56,11 +60,11 @@ impl Service {
     /// At the same address, after it was killed.
     pub fn restart(&mut self) {
         let _ = std::fs::remove_file(self.folder.join("resp.sock"));
-        self.child = run(&self.folder);
+        (self.child, self.address) = run(&self.folder);
     }
 }
 
-fn run(folder: &std::path::Path) -> Child {
+fn run(folder: &std::path::Path) -> (Child, String) {
     let program = std::env::var("WEIR_PROGRAM")
         .expect("these tests need the service: WEIR_PROGRAM=path/to/weir cargo test");
     let mut child = Command::new(program)
@@ -70,16 +74,26 @@ fn run(folder: &std::path::Path) -> Child {
         .stderr(Stdio::piped())
         .spawn()
         .expect("WEIR_PROGRAM is the service");
-    let mut log = child.stderr.take().expect("piped");
-    std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
+    let mut log = BufReader::new(child.stderr.take().expect("piped"));
+    let line = line_with(&mut log, "listening protocol=resp address=");
+    let address = line.trim().rsplit("address=").next().expect("an address").to_string();
+    std::thread::spawn(move || log.read_to_end(&mut Vec::new()));
     let mut out = BufReader::new(child.stdout.take().expect("piped"));
-    let mut line = String::new();
-    while line.trim() != "ready" {
-        line.clear();
-        assert!(out.read_line(&mut line).expect("its output") > 0, "the service did not start");
-    }
+    line_with(&mut out, "ready");
     std::thread::spawn(move || out.read_to_end(&mut Vec::new()));
-    child
+    (child, address)
+}
+
+fn line_with(lines: &mut impl BufRead, words: &str) -> String {
+    let mut all = String::new();
+    loop {
+        let start = all.len();
+        let count = lines.read_line(&mut all).expect("its output");
+        assert!(count > 0, "the service did not start:\n{all}");
+        if all[start..].contains(words) {
+            return all.split_off(start);
+        }
+    }
 }
 
 impl Drop for Service {
