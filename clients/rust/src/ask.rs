@@ -6,6 +6,12 @@ use crate::failure::HttpForm;
 use crate::limit::{Algorithm, Limit};
 use crate::resp::Command;
 
+/// The service closes the connection, which all share, on a command above 64 KiB; and what is in a
+/// command, clients can choose. So values are cut, and what would be too much is left out.
+const LONGEST_PATH: usize = 16 * 1024;
+const LONGEST_VALUE: usize = 4 * 1024;
+const MOST_BYTES: usize = 48 * 1024;
+
 /// What is known of a request, for the policy to decide.
 ///
 /// ```
@@ -56,7 +62,7 @@ impl Ask {
     }
 
     /// Any attribute: `user`, `path`, `header.x-plan`, `descriptor.plan`. An empty value counts as
-    /// absent, and so does an `ip` that is no address.
+    /// absent, and so does an `ip` that is no address. Values are cut at 4 KiB, paths at 16.
     pub fn set(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
         let value = value.as_ref();
         if name == "ip" {
@@ -95,7 +101,9 @@ impl Ask {
     }
 
     pub(crate) fn put(&mut self, name: &str, value: &[u8]) {
-        if value.is_empty() {
+        let longest = if name == "path" { LONGEST_PATH } else { LONGEST_VALUE };
+        let value = &value[..value.len().min(longest)];
+        if value.is_empty() || self.pairs.len() + name.len() + value.len() > MOST_BYTES {
             return;
         }
         self.count += 2;
@@ -202,7 +210,8 @@ impl<'a> LimitAsk<'a> {
 
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new("WEIR.LIMIT");
-        command.push(self.key.as_bytes());
+        let key = self.key.as_bytes();
+        command.push(&key[..key.len().min(LONGEST_VALUE)]);
         command.push(self.limit.text().as_bytes());
         if self.algorithm != Algorithm::TokenBucket {
             command.push(self.algorithm.as_str().as_bytes());

@@ -211,6 +211,7 @@ impl Weir {
                 return decision;
             }
             Err(Unanswered::Refused(text)) => inner.notices.refused(&text, inner.fallback.mode),
+            Err(Unanswered::Overloaded(why)) => inner.notices.overloaded(&why, inner.fallback.mode),
             Err(Unanswered::Nobody(why)) => inner.notices.unanswered(&why, inner.fallback.mode),
         }
         inner.fallback.decide(counted)

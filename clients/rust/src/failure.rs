@@ -190,11 +190,10 @@ pub(crate) fn answer(decision: &Decision, form: HttpForm) -> HttpAnswer {
         HttpForm::Json => ("application/json", json(decision)),
         HttpForm::Problem => ("application/problem+json", problem(decision, status)),
     };
-    let mut headers = format!("Content-Type: {content_type}\r\n");
-    if let Some(seconds) = retry_seconds(decision) {
-        headers.push_str(&format!("Retry-After: {seconds}\r\n"));
-    }
-    headers.push_str("Cache-Control: no-store\r\n");
+    let retry_after = retry_seconds(decision)
+        .map_or_else(String::new, |seconds| format!("Retry-After: {seconds}\r\n"));
+    let headers =
+        format!("Content-Type: {content_type}\r\n{retry_after}Cache-Control: no-store\r\n");
     HttpAnswer { status, headers: headers.into(), body: body.into() }
 }
 

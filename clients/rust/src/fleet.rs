@@ -32,6 +32,8 @@ pub(crate) enum Unanswered {
     Refused(String),
     /// Nobody could be asked; the last who was, and why.
     Nobody(String),
+    /// Those who are well have too much to do.
+    Overloaded(String),
 }
 
 /// An answer, and who gave it.
@@ -71,6 +73,7 @@ impl Fleet {
     ) -> Result<Answered, Unanswered> {
         let mut from = 0;
         let mut last = None;
+        let mut busy = false;
         while let Some(index) = self.first_from(from) {
             let server = &self.servers[index];
             let left = until.saturating_duration_since(Instant::now());
@@ -85,16 +88,16 @@ impl Fleet {
                 },
                 Err(Failure::Down(why)) => why.to_string(),
                 Err(Failure::Full) => {
-                    return Err(Unanswered::Nobody(format!(
-                        "{}: too many questions are under way",
-                        server.address
-                    )))
+                    let why = format!("{}: too many questions are under way", server.address);
+                    return Err(Unanswered::Overloaded(why));
                 }
             };
+            busy |= !server.is_down();
             last = Some(format!("{}: {why}", server.address));
             from = index + 1;
         }
-        Err(Unanswered::Nobody(last.unwrap_or_else(|| self.why())))
+        let why = last.unwrap_or_else(|| self.why());
+        Err(if busy { Unanswered::Overloaded(why) } else { Unanswered::Nobody(why) })
     }
 
     /// Asks one, once: the one named, else the first that is well.
@@ -105,7 +108,8 @@ impl Fleet {
         until: Instant,
     ) -> Result<Box<Decision>, Error> {
         let unavailable = |why| Err(Error::new(ErrorCode::Unavailable, why));
-        let Some(index) = server.or_else(|| self.first_from(0)) else {
+        let known = server.filter(|&index| index < self.servers.len());
+        let Some(index) = known.or_else(|| self.first_from(0)) else {
             return unavailable(self.why());
         };
         let server = &self.servers[index];

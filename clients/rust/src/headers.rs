@@ -46,9 +46,10 @@ fn is_rate_limit(name: &HeaderName) -> bool {
 
 /// In which form those who sent these headers are told of a denial.
 pub(crate) fn accepted_form(headers: &HeaderMap) -> HttpForm {
-    const PROBLEM: &str = "application/problem+json";
+    const PROBLEM: &[u8] = b"application/problem+json";
     let accepts = |value: &HeaderValue| {
-        value.to_str().is_ok_and(|text| text.to_ascii_lowercase().contains(PROBLEM))
+        let mut parts = value.as_bytes().windows(PROBLEM.len());
+        parts.any(|part| part.eq_ignore_ascii_case(PROBLEM))
     };
     if headers.get_all(http::header::ACCEPT).iter().any(accepts) {
         return HttpForm::Problem;

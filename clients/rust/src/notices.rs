@@ -3,13 +3,15 @@
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::address::Address;
 use crate::failure::OnFailure;
 
 /// Texts that were told are remembered, but not without end.
 const MOST_TEXTS: usize = 256;
+/// What comes and goes by the millisecond is told no more often.
+const OCCASIONALLY: Duration = Duration::from_secs(60);
 
 #[derive(Default)]
 pub(crate) struct Notices {
@@ -23,6 +25,7 @@ pub(crate) struct Notices {
 struct State {
     alone: Option<Alone>,
     moved: Option<Instant>,
+    overloaded: Option<Instant>,
     told: HashSet<String>,
 }
 
@@ -95,6 +98,20 @@ impl Notices {
         self.alone.store(true, Ordering::Relaxed);
         tracing::warn!(
             "weir: {why}; on_failure is {}: {} until it is back",
+            mode.as_str(),
+            mode.in_words()
+        );
+    }
+
+    /// There is a service, but not for this question.
+    pub(crate) fn overloaded(&self, why: &str, mode: OnFailure) {
+        let mut state = self.lock();
+        if state.overloaded.is_some_and(|told| told.elapsed() < OCCASIONALLY) {
+            return;
+        }
+        state.overloaded = Some(Instant::now());
+        tracing::warn!(
+            "weir: {why}; on_failure is {}: {} meanwhile",
             mode.as_str(),
             mode.in_words()
         );

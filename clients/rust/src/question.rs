@@ -12,6 +12,8 @@ use crate::layer::{ByLimit, ByPolicy, Config};
 
 /// What all count as who have no key.
 const UNKNOWN: &str = "unknown";
+/// The scope where no route is known.
+const ANY: &str = "*";
 
 pub(crate) trait Decides: Sized {
     fn decide(config: &Config<Self>, parts: &mut Parts) -> impl Future<Output = Decision> + Send;
@@ -71,19 +73,17 @@ struct Unscoped(u32);
 
 /// `SCOPE|KEY`
 fn limit_key(config: &Config<ByLimit>, parts: &mut Parts) -> String {
-    let key = match &config.by.key {
-        Some(extractor) => extractor.key(parts),
-        None => {
-            let ip = config.client_ip(parts);
-            ip.map(|ip| client_ip::key_of(ip, config.by.ipv6_prefix))
-        }
-    };
-    let key = key.unwrap_or_else(|| {
-        if config.by.key.is_some() {
+    let key = if let Some(extractor) = &config.by.key {
+        let key = extractor.key(parts);
+        if key.is_none() {
             config.weir.warn_once("requests come without a key, and all count as one, \"unknown\"");
         }
-        UNKNOWN.into()
-    });
+        key
+    } else {
+        let ip = config.client_ip(parts);
+        ip.map(|ip| client_ip::key_of(ip, config.by.ipv6_prefix))
+    };
+    let key = key.as_deref().unwrap_or(UNKNOWN);
     if let Some(scope) = &config.by.scope {
         return format!("{scope}|{key}");
     }
@@ -98,13 +98,14 @@ fn limit_key(config: &Config<ByLimit>, parts: &mut Parts) -> String {
 }
 
 /// The pattern that matched. Never the path itself: clients choose that, and each would count anew.
+#[cfg(feature = "axum")]
 fn route_of(parts: &Parts) -> &str {
-    #[cfg(feature = "axum")]
-    if let Some(matched) = parts.extensions.get::<axum::extract::MatchedPath>() {
-        return matched.as_str();
-    }
-    let _ = parts;
-    "*"
+    parts.extensions.get().map_or(ANY, axum::extract::MatchedPath::as_str)
+}
+
+#[cfg(not(feature = "axum"))]
+fn route_of(_: &Parts) -> &'static str {
+    ANY
 }
 
 /// Nested routers see only a part of it.

@@ -127,7 +127,9 @@ pub(crate) fn frame(input: &[u8]) -> Result<Option<usize>, Nonsense> {
 }
 
 /// The kind, the rest of the line, and where the next begins.
-fn line_at(input: &[u8], at: usize) -> Result<Option<(u8, &[u8], usize)>, Nonsense> {
+type Line<'a> = (u8, &'a [u8], usize);
+
+fn line_at(input: &[u8], at: usize) -> Result<Option<Line<'_>>, Nonsense> {
     let rest = &input[at..];
     let Some(&kind) = rest.first() else { return Ok(None) };
     if !matches!(kind, b'+' | b'-' | b':' | b'$' | b'*') {

@@ -17,6 +17,8 @@ use crate::transport::{Stream, TlsSettings};
 
 const FIRST_LOOK: Duration = Duration::from_millis(500);
 const LAST_LOOK: Duration = Duration::from_secs(5);
+/// A handshake takes longer than a question, and nobody waits for it longer than they would.
+const TO_CONNECT: Duration = Duration::from_secs(1);
 
 /// What all servers of a client share.
 pub(crate) struct Credentials {
@@ -189,7 +191,7 @@ async fn open(
     credentials: &Credentials,
     ping: bool,
 ) -> Result<Arc<Connection>, String> {
-    let until = Instant::now() + credentials.deadline;
+    let until = Instant::now() + credentials.deadline.max(TO_CONNECT);
     let opening = async {
         let stream = Stream::connect(address, &credentials.tls).await.map_err(|e| e.to_string())?;
         let connection = Arc::new(Connection::new(stream));
@@ -197,7 +199,8 @@ async fn open(
             greet(&connection, &["AUTH", token], until).await?;
         }
         if ping {
-            greet(&connection, &["PING"], until).await?;
+            // As fast as a question has to be.
+            greet(&connection, &["PING"], Instant::now() + credentials.deadline).await?;
         }
         Ok(connection)
     };

@@ -111,7 +111,7 @@ async fn client(decision: Option<Extension<Decision>>) -> Json<Value> {
     Json(json!({"allowed": allowed, "remaining": remaining}))
 }
 
-/// A handler that panics is 500, as with tower-http's CatchPanic.
+/// A handler that panics is 500, as with `CatchPanic` of tower-http.
 async fn survive(request: Request, next: Next) -> Response {
     let done = tokio::spawn(next.run(request)).await;
     done.unwrap_or_else(|_| {

@@ -1,0 +1,240 @@
+//! The client by itself, with the real service.
+
+mod support;
+
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+use support::{until, warnings, Service};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use weir_limiter::{hour, rate, Ask, ErrorCode, LimitAsk, OnFailure, Source, Weir};
+
+const PER_USER: &str = "rules:\n  - { name: per-user, key: user, limit: 100/h }\n";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_thousand_at_once_are_answered_each_by_itself() {
+    let service = Service::start(PER_USER);
+    let deadline = Duration::from_secs(20);
+    let weir = Weir::builder().servers([service.address()]).deadline(deadline).build().unwrap();
+    let tasks: Vec<_> = (0..1000_u64)
+        .map(|number| {
+            let weir = weir.clone();
+            tokio::spawn(async move {
+                // A cost that tells the answers apart.
+                let cost = number % 90 + 1;
+                let ask = Ask::new().user(&number.to_string()).cost(cost);
+                let decision = weir.check(&ask).await;
+                (decision.source, decision.remaining, 100 - cost)
+            })
+        })
+        .collect();
+    for task in tasks {
+        let (source, remaining, expected) = task.await.unwrap();
+        assert_eq!((source, remaining), (Source::Memory, expected));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn questions_that_are_given_up_do_not_confuse_the_others() {
+    let service = Service::start(PER_USER);
+    let deadline = Duration::from_secs(20);
+    let weir = Weir::builder().servers([service.address()]).deadline(deadline).build().unwrap();
+    let tasks: Vec<_> = (0..400_u64)
+        .map(|number| {
+            let weir = weir.clone();
+            tokio::spawn(async move {
+                for turn in 0..20_u64 {
+                    let user = format!("{number}-{turn}");
+                    let ask = Ask::new().user(&user).cost(number % 90 + 1);
+                    let patience = Duration::from_micros((number * 7 + turn * 13) % 300);
+                    if let Ok(decision) = tokio::time::timeout(patience, weir.check(&ask)).await {
+                        assert_eq!(decision.remaining, 100 - (number % 90 + 1));
+                    }
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let ask = Ask::new().user("last").cost(7);
+    assert_eq!(weir.check(&ask).await.remaining, 93);
+}
+
+#[test]
+fn a_client_outlives_the_runtime_it_was_used_on() {
+    let service = Service::start(PER_USER);
+    let weir = Weir::connect([service.address()]).unwrap();
+    for expected in [99, 98, 97] {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let decision = runtime.block_on(weir.check(&Ask::new().user("ann")));
+        assert_eq!((decision.source, decision.remaining), (Source::Memory, expected));
+    }
+}
+
+#[test]
+fn outside_of_a_runtime_the_failure_mode_decides() {
+    let weir = Weir::builder().on_failure(OnFailure::Closed).build().unwrap();
+    let mut asked = Box::pin(async move { weir.check(&Ask::new()).await });
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    match asked.as_mut().poll(&mut context) {
+        std::task::Poll::Ready(decision) => assert_eq!(decision.source, Source::Closed),
+        std::task::Poll::Pending => panic!("nobody would ever wake it"),
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_was_closed_while_idle_is_made_anew_and_nobody_hears_of_it() {
+    let (_guard, told) = warnings();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (closed, mut is_closed) = tokio::sync::mpsc::channel(1);
+    tokio::spawn(async move {
+        loop {
+            // One answer for each connection.
+            let (mut stream, _) = listener.accept().await.unwrap();
+            assert!(stream.read(&mut [0; 4096]).await.unwrap() > 0);
+            stream.write_all(b"*2\r\n$7\r\nallowed\r\n:1\r\n").await.unwrap();
+            drop(stream);
+            closed.send(()).await.unwrap();
+        }
+    });
+    let weir = Weir::builder().servers([address]).on_failure(OnFailure::Closed).build().unwrap();
+    for _ in 0..3 {
+        assert_ne!(weir.check(&Ask::new().user("ann")).await.source, Source::Closed);
+        is_closed.recv().await.unwrap();
+        // For the event to be seen.
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(told.lock().unwrap().is_empty(), "{told:?}");
+}
+
+#[tokio::test]
+async fn a_restart_that_nobody_asked_during_is_seen_by_nobody() {
+    let (_guard, told) = warnings();
+    let mut service = Service::start(PER_USER);
+    let weir = Weir::connect([service.address()]).unwrap();
+    assert_eq!(weir.check(&Ask::new().user("ann")).await.source, Source::Memory);
+    service.kill();
+    service.restart();
+    assert_eq!(weir.check(&Ask::new().user("ann")).await.source, Source::Memory);
+    assert!(told.lock().unwrap().is_empty(), "{told:?}");
+}
+
+#[tokio::test]
+async fn a_loop_that_was_held_up_does_not_look_like_a_time_out() {
+    let service = Service::start(PER_USER);
+    let weir = Weir::builder()
+        .servers([service.address()])
+        .deadline(Duration::from_millis(50))
+        .on_failure(OnFailure::Closed)
+        .build()
+        .unwrap();
+    let ask = Ask::new().user("ann");
+    assert_eq!(weir.check(&ask).await.source, Source::Memory);
+    for _ in 0..5 {
+        let hold_up = async { std::thread::sleep(Duration::from_millis(150)) };
+        let (decision, ()) = tokio::join!(weir.check(&ask), hold_up);
+        assert_eq!(decision.source, Source::Memory);
+    }
+}
+
+#[tokio::test]
+async fn more_than_a_connection_takes_are_decided_here_at_once() {
+    let service = Service::start(PER_USER);
+    let weir = Weir::builder()
+        .servers([service.address()])
+        .deadline(Duration::from_secs(10))
+        .on_failure(OnFailure::Closed)
+        .build()
+        .unwrap();
+    weir.check(&Ask::new().user("ann")).await;
+    service.signal("-STOP");
+    let tasks: Vec<_> = (0..1500)
+        .map(|number: u32| {
+            let weir = weir.clone();
+            tokio::spawn(async move {
+                let start = Instant::now();
+                let decision = weir.check(&Ask::new().user(&number.to_string())).await;
+                (decision.source, start.elapsed())
+            })
+        })
+        .collect();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    service.signal("-CONT");
+    let (mut closed, mut answered) = (0, 0);
+    for task in tasks {
+        match task.await.unwrap() {
+            (Source::Closed, elapsed) => {
+                closed += 1;
+                assert!(elapsed < Duration::from_millis(450), "{elapsed:?}");
+            }
+            (source, _) => {
+                answered += 1;
+                assert_eq!(source, Source::Memory);
+            }
+        }
+    }
+    assert_eq!((closed, answered), (1500 - 1024, 1024));
+}
+
+#[tokio::test]
+async fn what_is_settled_goes_to_the_service_that_has_it() {
+    let mut first = Service::start(PER_USER);
+    let second = Service::start(PER_USER);
+    let weir = Weir::connect([first.address(), second.address()]).unwrap();
+    first.kill();
+    let held = weir.reserve(&Ask::new().user("ann").cost(10)).await;
+    let reservation = held.reservation.expect("the second gave one");
+    first.restart();
+    // Until the first is asked again.
+    until(|| async { weir.peek(&Ask::new().user("ann")).await.remaining == 100 }).await;
+    let settled = weir.commit(&reservation, Some(4)).await.unwrap();
+    assert_eq!(settled.remaining, 96);
+    let again = weir.commit(&reservation, None).await.unwrap_err();
+    assert_eq!(again.code(), ErrorCode::NotFound);
+}
+
+#[tokio::test]
+async fn buckets_here_take_over_warm_and_share() {
+    let mut service = Service::start("rules: []\n");
+    let weir = Weir::builder()
+        .servers([service.address()])
+        .on_failure(OnFailure::Static)
+        .share(2)
+        .build()
+        .unwrap();
+    let limit = rate(6).per(hour);
+    let ask = LimitAsk::new("ann", &limit);
+    assert_eq!(weir.limit(&ask).await.source, Source::Memory);
+    service.kill();
+    let mut allowed = Vec::new();
+    for _ in 0..3 {
+        let decision = weir.limit(&ask).await;
+        assert_eq!(decision.source, Source::Fallback);
+        allowed.push(decision.allowed);
+    }
+    assert_eq!(allowed, [true, true, false]);
+}
+
+/// A service that answers in pieces, with a pause in each answer.
+#[tokio::test]
+async fn answers_in_pieces_are_put_together() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut buffer = vec![0; 65536];
+        while stream.read(&mut buffer).await.unwrap() > 0 {
+            for piece in ["*4\r\n$7\r\nallow", "ed\r\n:1\r", "\n$9\r\nremaining\r\n:4", "2\r\n"] {
+                stream.write_all(piece.as_bytes()).await.unwrap();
+                stream.flush().await.unwrap();
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        }
+    });
+    let weir = Weir::connect([address]).unwrap();
+    for _ in 0..3 {
+        assert_eq!(weir.check(&Ask::new()).await.remaining, 42);
+    }
+}
