@@ -11,7 +11,7 @@ import unittest
 
 import daemon
 import http_wire
-from proxies import FORGED, POLICY
+from gateway_checks import FORGED, POLICY
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "faults"))
 import redis_servers  # pylint: disable=wrong-import-position
