@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Compiles and runs the code in README.md, docs/ and gateways/, loads their policies, and follows
-the links between them.
+"""Compiles and runs the C++ in README.md, docs/, gateways/, clients/ and examples/, loads the
+policies in them, and follows the links between them.
 
     readme_test.py SOURCE BUILD COMPILER
 
 A block marked `cpp` that holds `int main` is a program. The other `cpp` blocks of a page are, one
 after the other, the body of one more program. Each must compile against the library in BUILD and
 end with 0. A block marked `output` is what the program before it prints. A block marked `yaml` is a
-policy that must load without a word of advice, and so is every file in gateways/ whose name begins
-with `weir` and ends in `.yaml`. A relative link must lead to a file that is there and, if it names
+policy that must load without a word of advice, and so is every file in gateways/ and examples/
+whose name begins with `weir` and ends in `.yaml`. A relative link must lead to a file that is there and, if it names
 one, to a heading in it.
 """
 
@@ -120,6 +120,14 @@ def run(command, text_in=""):
                           check=False)
 
 
+FOLDERS = ("docs", "gateways", "clients", "examples")
+
+
+def pages_in(folder):
+    """Our own; what was installed beside them has pages, too."""
+    return [page for page in sorted(folder.rglob("*.md")) if "node_modules" not in page.parts]
+
+
 # --- Links ---
 
 
@@ -209,10 +217,11 @@ def main(arguments):
     if not builder.library.is_file():
         print(f"{builder.library} is not there; build it first", file=sys.stderr)
         return 2
-    pages = [root / "README.md", *sorted((root / "docs").rglob("*.md")),
-             *sorted((root / "gateways").rglob("*.md"))]
+    pages = [root / "README.md", *(page for folder in FOLDERS for page in pages_in(root / folder))]
     count, found = check(root, pages, builder)
-    found += policy_files(root, sorted((root / "gateways").rglob("weir*.yaml")), builder)
+    policies = [file for folder in ("gateways", "examples")
+                for file in sorted((root / folder).rglob("weir*.yaml"))]
+    found += policy_files(root, policies, builder)
     found += self_check(builder)
     print("\n".join([*found, f"{count} programs in {len(pages)} pages, {len(found)} problems"]))
     return 1 if found or count == 0 else 0
