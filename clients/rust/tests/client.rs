@@ -142,6 +142,29 @@ async fn a_loop_that_was_held_up_does_not_look_like_a_time_out() {
 }
 
 #[tokio::test]
+async fn one_who_is_not_polled_does_not_keep_the_others_waiting() {
+    let service = Service::start(PER_USER);
+    let weir = Weir::builder()
+        .servers([service.address()])
+        .deadline(Duration::from_secs(5))
+        .on_failure(OnFailure::Closed)
+        .build()
+        .unwrap();
+    let ask = Ask::new().user("ann");
+    weir.check(&ask).await;
+    let mut held = Box::pin(weir.check(&ask));
+    // It would read for all, but for being polled only this once.
+    let polled = std::future::poll_fn(|cx| std::task::Poll::Ready(held.as_mut().poll(cx))).await;
+    assert!(polled.is_pending());
+    let start = Instant::now();
+    for _ in 0..3 {
+        assert_eq!(weir.check(&ask).await.source, Source::Memory);
+    }
+    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
+    assert_eq!(held.await.source, Source::Memory);
+}
+
+#[tokio::test]
 async fn more_than_a_connection_takes_are_decided_here_at_once() {
     let service = Service::start(PER_USER);
     let weir = Weir::builder()
