@@ -3,7 +3,8 @@
 //!
 //! There is no task that reads. One of those who wait reads for all of them, so that a question on
 //! its own costs a write, a wait and a read, and no hop between tasks; when it has its own reply,
-//! the next who waits takes over. A question that finds others under way first lets the other tasks
+//! the next who waits takes over, and so does one who has waited for long: the one who reads may be
+//! in a task that is busy with something else. A question that finds others under way first lets the other tasks
 //! of this turn ask theirs, so that all of them leave in one write.
 
 use std::collections::VecDeque;
@@ -101,7 +102,7 @@ impl Connection {
     }
 
     pub(crate) fn ask<'a>(self: &Arc<Self>, command: &'a [u8]) -> Question<'a> {
-        Question { connection: self.clone(), command, step: Step::New }
+        Question { connection: self.clone(), command, step: Step::New, takes_over: false }
     }
 
     /// Nothing panics while it holds the lock; and if it did, the connection would be as lost as
@@ -257,6 +258,8 @@ pub(crate) struct Question<'a> {
     connection: Arc<Connection>,
     command: &'a [u8],
     step: Step,
+    /// Whether it reads even if somebody else does.
+    takes_over: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -281,7 +284,12 @@ impl Question<'_> {
     /// The same, for somebody else to wait for.
     pub(crate) fn hand_over(&mut self) -> Question<'static> {
         let step = std::mem::replace(&mut self.step, Step::Ended);
-        Question { connection: self.connection.clone(), command: &[], step }
+        Question { connection: self.connection.clone(), command: &[], step, takes_over: false }
+    }
+
+    /// Reads by itself when it is polled next.
+    pub(crate) fn take_over(&mut self) {
+        self.takes_over = true;
     }
 
     fn begin(&mut self, state: &mut State, cx: &mut Context<'_>, wake: &mut Vec<Waker>) {
@@ -329,8 +337,9 @@ impl Question<'_> {
         }
         if matches!(state.slots[slot], Slot::Waiting(_))
             && state.lost.is_none()
-            && state.reader.is_none_or(|reader| reader == slot)
+            && (self.takes_over || state.reader.is_none_or(|reader| reader == slot))
         {
+            self.takes_over = false;
             state.reader = Some(slot);
             state.read(cx, wake);
         }

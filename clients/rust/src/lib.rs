@@ -1,8 +1,4 @@
 #![doc = include_str!("../README.md")]
-//!
-//! # The service
-//!
-//! `weir serve` is a program of its own. This crate asks it, over RESP.
 
 mod address;
 mod ask;

@@ -1,6 +1,7 @@
 //! One service of the list: connected or not, up or down, and looked for while it is down.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Poll;
 use std::time::Duration;
@@ -19,6 +20,9 @@ const FIRST_LOOK: Duration = Duration::from_millis(500);
 const LAST_LOOK: Duration = Duration::from_secs(5);
 /// A handshake takes longer than a question, and nobody waits for it longer than they would.
 const TO_CONNECT: Duration = Duration::from_secs(1);
+
+/// After which a question looks for its reply by itself.
+const PATIENCE: Duration = Duration::from_millis(5);
 
 /// What all servers of a client share.
 pub(crate) struct Credentials {
@@ -234,23 +238,27 @@ async fn ask_on(
     until: Instant,
 ) -> Result<Bytes, Lost> {
     let mut asked = Asked { question: connection.ask(command), until };
-    let timer = sleep_until(until);
+    let patience = until.min(Instant::now() + PATIENCE);
+    let timer = sleep_until(patience);
     tokio::pin!(timer);
-    std::future::poll_fn(|cx| {
-        let question = std::pin::Pin::new(&mut asked.question);
-        if let Poll::Ready(reply) = question.poll(cx) {
+    std::future::poll_fn(|cx| loop {
+        if let Poll::Ready(reply) = Pin::new(&mut asked.question).poll(cx) {
             return Poll::Ready(reply);
         }
         if timer.as_mut().poll(cx).is_pending() {
             return Poll::Pending;
         }
-        // If this program was busy with something else, the reply may be there all the same.
-        let question = std::pin::Pin::new(&mut asked.question);
-        if let Poll::Ready(reply) = question.poll(cx) {
+        // Whoever reads, or all of this program, may have been busy with something else, and the
+        // reply may be there all the same.
+        asked.question.take_over();
+        if let Poll::Ready(reply) = Pin::new(&mut asked.question).poll(cx) {
             return Poll::Ready(reply);
         }
-        connection.lose("it did not answer in time");
-        Poll::Ready(Err(Lost::Failed("it did not answer in time".into())))
+        if timer.deadline() >= until {
+            connection.lose("it did not answer in time");
+            return Poll::Ready(Err(Lost::Failed("it did not answer in time".into())));
+        }
+        timer.as_mut().reset(until);
     })
     .await
 }
