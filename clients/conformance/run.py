@@ -168,8 +168,12 @@ class Case:
             running.process.wait(timeout=PATIENCE)
         elif verb == "alone":
             self._wait_until_alone(running)
-        elif verb in ("stop", "continue"):
-            running.tell(signal.SIGSTOP if verb == "stop" else signal.SIGCONT)
+        elif verb == "stop":
+            running.tell(signal.SIGSTOP)
+            # All of its threads have stopped when its parent is told.
+            os.waitid(os.P_PID, running.pid, os.WSTOPPED)
+        elif verb == "continue":
+            running.tell(signal.SIGCONT)
         else:
             raise ValueError(f"no such verb: {verb}")
         return {}
