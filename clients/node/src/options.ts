@@ -1,7 +1,7 @@
 // What a limiter is told when it is made, and the look at it: what cannot be is an error then.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-import { Networks } from './address.js';
+import { addressIn, Networks } from './address.js';
 import { Client } from './client.js';
 import { CLIENT_OPTIONS, type ClientOptions } from './client-options.js';
 import type { Decision } from './decision.js';
@@ -109,6 +109,21 @@ const INSTEAD: Readonly<Record<string, string>> = {
 const ALGORITHMS: readonly unknown[] = [
   'token_bucket', 'leaky_bucket', 'fixed_window', 'sliding_window', 'sliding_log', 'concurrency',
 ];
+const SOMEBODY = ['string', 'number', 'bigint', 'function'];
+const NAME = ['string', 'function'];
+/** Of which kind a value may be. */
+const KINDS: readonly [keyof WeirOptions, kinds: readonly string[], what: string][] = [
+  ['key', SOMEBODY, 'a text'],
+  ['keyGenerator', SOMEBODY, 'a text'],
+  ['user', SOMEBODY, 'a text'],
+  ['apiKey', SOMEBODY, 'a text'],
+  ['org', SOMEBODY, 'a text'],
+  ['tier', SOMEBODY, 'a text'],
+  ['name', NAME, 'a text'],
+  ['rule', NAME, 'the name of a rule'],
+  ['ip', NAME, 'an address'],
+  ['skip', ['boolean', 'function'], 'true or false'],
+];
 const DEFAULT_WINDOW_MS = 60_000;
 const MAX_HEADERS = 8;
 const MAX_HOPS = 100;
@@ -211,6 +226,17 @@ function checkKinds(options: WeirOptions<never>): void {
   if (typeof cost !== 'function' && cost !== undefined) wholeNumber('cost', cost, 0, 1e15);
   if (handler !== undefined && typeof handler !== 'function') {
     throw new OptionError('handler', 'write a function (req, res, next, denial)');
+  }
+  for (const [name, kinds, what] of KINDS) {
+    const value: unknown = options[name];
+    if (value === undefined || value === null || kinds.includes(typeof value)) continue;
+    throw new OptionError(name, `write ${what}, or a function of the request`);
+  }
+  if (typeof options.ip === 'string' && addressIn(options.ip) === undefined) {
+    throw new OptionError('ip', `"${options.ip}" is no address; write a function of the request`);
+  }
+  if (!['boolean', 'object', 'undefined'].includes(typeof options.validate)) {
+    throw new OptionError('validate', 'write true, false or { ERR_WEIR_DOUBLE_COUNT: false }');
   }
   if (client !== undefined && !(client instanceof Client)) {
     throw new OptionError('client', 'write new Client({ servers: … })');
