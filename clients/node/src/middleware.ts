@@ -114,11 +114,11 @@ class RequestLimiter {
     if (isPromise(skipped)) {
       skipped
         .then((value) => {
-          if (value === true) next();
+          if (value) next();
           else this.limit(req, res, next);
         }, next)
         .catch(throwOutside);
-    } else if (skipped === true) {
+    } else if (skipped) {
       next();
     } else {
       this.limit(req, res, next);
@@ -232,7 +232,10 @@ class RequestLimiter {
         typeof message === 'function'
           ? await (message as (...args: unknown[]) => unknown)(req, res)
           : message;
-      endWith(res, body);
+      // It took its time, or it has answered itself.
+      if (res.headersSent) return;
+      if (body === undefined) end(res, decision.body ?? '');
+      else endWith(res, body);
     } catch (error) {
       next(error);
     }

@@ -385,3 +385,74 @@ test('Attempts are counted only if they failed, by a reservation', async (t) => 
     await call(port, '/login?status=401', { method: 'POST' });
   assert.equal((await call(port, '/login?status=200', { method: 'POST' })).status, 429);
 });
+
+test('What is no cost is not free, whatever a function says', async (t) => {
+  for (const [cost, expected] of [
+    [null, 1],
+    ['', 1],
+    [' ', 1],
+    [[], 1],
+    [false, 1],
+    [-1, 1],
+    [5n, 1],
+    [0, 0],
+    [1.5, 2],
+    ['3', 3],
+  ]) {
+    const limit = limiter(t, { limit: '9/h', name: fresh(), cost: () => cost });
+    const port = await listen(t, (req, res) =>
+      limit(req, res, (error) => res.end(String(error ?? req.rateLimit.cost))),
+    );
+    assert.equal((await call(port)).body, String(expected), typeof cost);
+  }
+});
+
+test('Functions that tell nothing are as if they were not there', async (t) => {
+  for (const nothing of [() => null, async () => null, () => undefined]) {
+    const limit = limiter(t, {
+      limit: '9/h',
+      key: nothing,
+      name: nothing,
+      algorithm: nothing,
+      ip: nothing,
+      standardHeaders: nothing,
+      legacyHeaders: nothing,
+    });
+    const port = await listen(t, (req, res) =>
+      limit(req, res, () => res.end(req.rateLimit.source)),
+    );
+    const answer = await call(port);
+    assert.equal(answer.body, 'memory');
+    assert.match(answer.headers.ratelimit, /^"default";r=/);
+    const rules = limiter(t, { rule: nothing, user: nothing });
+    const second = await listen(t, (req, res) =>
+      rules(req, res, () => res.end(req.rateLimit.source)),
+    );
+    assert.equal((await call(second)).body, 'memory');
+  }
+});
+
+test('What is truthy is skipped, as in express-rate-limit', async (t) => {
+  for (const skip of [() => 'internal', async () => 1]) {
+    const limit = limiter(t, { limit: 'deny', skip });
+    const port = await listen(t, (req, res) => limit(req, res, () => res.end('hello')));
+    assert.equal((await call(port)).status, 200);
+  }
+});
+
+test('A message that is none, or comes when all is said, does no harm', async (t) => {
+  const none = limiter(t, { limit: 'deny', message: () => undefined });
+  const errors = [];
+  const port = await listen(t, (req, res) => none(req, res, (error) => errors.push(error)));
+  assert.equal((await call(port)).status, 403);
+  const late = limiter(t, {
+    limit: 'deny',
+    message: async (req, res) => {
+      res.writeHead(418).end('mine');
+      return 'late';
+    },
+  });
+  const second = await listen(t, (req, res) => late(req, res, (error) => errors.push(error)));
+  assert.equal((await call(second)).body, 'mine');
+  assert.deepEqual(errors, []);
+});
