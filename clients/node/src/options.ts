@@ -31,6 +31,11 @@ export interface Denial extends Decision {
   message: string;
 }
 
+/** A method, so that its response may be annotated as that of Express, too. */
+interface Handler<Request> {
+  answer(req: Request, res: ServerResponse, next: Next, denial: Denial): unknown;
+}
+
 export interface WeirOptions<Request = AnyRequest> extends ClientOptions {
   /** A client of your own, instead of the options for one. */
   client?: Client | undefined;
@@ -61,9 +66,7 @@ export interface WeirOptions<Request = AnyRequest> extends ClientOptions {
   /** Those for whom it is true are not counted. */
   skip?: Option<boolean, Request> | undefined;
   /** Answers those who are denied. */
-  handler?:
-    | ((req: Request, res: ServerResponse, next: Next, denial: Denial) => unknown)
-    | undefined;
+  handler?: Handler<Request>['answer'] | undefined;
   /** The body of a denial instead of the service's: a text, what becomes JSON, or a function. */
   message?: unknown;
   /** Instead of 429. */
