@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { once } from 'node:events';
+import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2';
 import { connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 
@@ -272,6 +273,44 @@ test('A place is given back when the client hangs up', async (t) => {
     assert.equal((await call(port, '/export')).status, 429);
     socket.destroy();
     await until(async () => (await call(port, '/export')).status === 200);
+  }
+});
+
+test('Places of requests that were pipelined are given back when the client hangs up', async (t) => {
+  const limit = limiter(t, { limit: '3 concurrent lease 60s', name: 'pipelined', key: 'all' });
+  let entered = 0;
+  const port = await listen(t, (req, res) => limit(req, res, () => (entered += 1)));
+  const socket = connect(port, '127.0.0.1');
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(3));
+  await until(() => entered === 3);
+  const free = async () => {
+    const decision = await limit.client.limit('pipelined|all', '3 concurrent lease 60s');
+    if (decision.allowed) await limit.client.release(decision.reservation);
+    return decision.allowed ? decision.remaining + 1 : 0;
+  };
+  assert.equal(await free(), 0);
+  socket.destroy();
+  await until(async () => (await free()) === 3, 5000);
+});
+
+test('Places are given back when a stream of HTTP/2 ends before the decision', async (t) => {
+  const limit = limiter(t, { limit: '3 concurrent lease 60s', name: 'streams', key: 'all' });
+  let entered = 0;
+  const server = createHttp2Server((req, res) => {
+    req.stream.once('close', () => limit(req, res, () => (entered += 1)));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const session = connectHttp2(`http://127.0.0.1:${server.address().port}`);
+  t.after(() => {
+    session.destroy();
+    server.close();
+  });
+  for (let round = 1; round <= 6; round += 1) {
+    const stream = session.request();
+    stream.on('error', () => undefined);
+    setTimeout(() => stream.close(8), 20);
+    await until(() => entered === round, 5000);
   }
 });
 
