@@ -54,7 +54,7 @@ export function policyAsking(
   }
   if (ip !== undefined) {
     add(IP, ip);
-    if (key === '') key = `ip=${ip}`;
+    if (key === '') key = `ip=${ipKey(ip, settings.ipv6Prefix)}`;
   }
   if (req.method !== undefined) add(METHOD, req.method);
   const path = pathOf(req);
@@ -67,7 +67,7 @@ export function policyAsking(
     // What Node.js gives is bytes already.
     add(bulk(attribute), textBytes(typeof value === 'string' ? value : value.join(', ')));
   }
-  const cost = wholeCost(told['cost'] as number | undefined);
+  const cost = wholeCost(told['cost']);
   if (cost !== 1) add(COST, String(cost));
   return {
     command: `*${count}\r\n${words}${HTTP_WORDS[http]}`,

@@ -61,7 +61,17 @@ export const CLIENT_OPTIONS: readonly string[] = [
   'logger',
 ];
 
+const TLS_OPTIONS: readonly string[] = ['ca', 'certificate', 'key'];
+
 export function clientSettings(options: ClientOptions): ClientSettings {
+  const unknown = Object.keys(options).find((name) => !CLIENT_OPTIONS.includes(name));
+  if (unknown !== undefined) {
+    throw new OptionError(
+      unknown,
+      `there is no such option; there are ${CLIENT_OPTIONS.join(', ')}`,
+      'ERR_WEIR_UNKNOWN_OPTION',
+    );
+  }
   const {
     token,
     deadline = DEFAULT_DEADLINE_MS,
@@ -114,7 +124,14 @@ export function clientSettings(options: ClientOptions): ClientSettings {
   };
 }
 
-function secureContext({ ca, certificate, key }: TlsOptions): SecureContext {
+function secureContext(options: TlsOptions): SecureContext {
+  if (
+    typeof options !== 'object' ||
+    Object.keys(options).some((name) => !TLS_OPTIONS.includes(name))
+  ) {
+    throw new OptionError('tls', 'write { ca, certificate, key }, as far as they are needed');
+  }
+  const { ca, certificate, key } = options;
   try {
     return createSecureContext({
       ...(ca !== undefined && { ca: pemOf(ca) }),

@@ -3,7 +3,7 @@
 // decides.
 import { createHash } from 'node:crypto';
 
-import { canonicalIp } from './address.js';
+import { canonicalIp, ipKey } from './address.js';
 import { clientSettings, type ClientOptions } from './client-options.js';
 import type { Decision } from './decision.js';
 import { tellHttp, type HttpForm } from './denial.js';
@@ -273,9 +273,10 @@ export const HTTP_WORDS = {
 };
 
 /** Costs are whole, and what is none must not be free. */
-export function wholeCost(cost: number | undefined): number {
-  if (cost === undefined) return 1;
-  return cost >= 0 ? Math.min(Math.ceil(cost), MAX_COST) : 1;
+export function wholeCost(cost: unknown): number {
+  // As a number null, '' and [] would be 0.
+  const given = typeof cost === 'string' && cost.trim() !== '' ? Number(cost) : cost;
+  return typeof given === 'number' && given >= 0 ? Math.min(Math.ceil(given), MAX_COST) : 1;
 }
 
 /** The value of an attribute that somebody is known by, as bytes. */
@@ -314,7 +315,8 @@ function attributeWords(attributes: Attributes): string[] {
 function policyKey(attributes: Attributes): string {
   for (const name of ['api_key', 'user', 'ip']) {
     const value = attributes[name];
-    if (value !== undefined && value !== '') return `${name}=${value}`;
+    if (value === undefined || value === '') continue;
+    return `${name}=${name === 'ip' ? ipKey(value) : identityBytes(value)}`;
   }
   return '';
 }

@@ -11,6 +11,8 @@ import type { Address } from './servers.js';
 const MAX_IN_FLIGHT = 1024;
 const READ_BUFFER = 16 * 1024;
 const KEEP_ALIVE_MS = 30_000;
+/** Node.js allows no less for one address of several. */
+const LEAST_ATTEMPT_MS = 10;
 /** What a process that stood still is granted on top of that, for the answer to arrive. */
 const EXTENSION_MS = 10;
 /** Timers are this late at times without anything being wrong. */
@@ -46,14 +48,18 @@ export class Connection<Item extends Pending> {
   constructor(
     address: Address,
     secureContext: SecureContext | undefined,
+    /** What the first question has. */
+    budget: number,
     private readonly owner: Owner<Item>,
   ) {
-    this.socket = this.open(address, secureContext);
+    this.socket = this.open(address, secureContext, budget);
     this.socket.setNoDelay(true);
     this.socket.setKeepAlive(true, KEEP_ALIVE_MS);
     // What waits for an answer holds a timer; an idle connection must not keep a program from ending.
     this.socket.unref();
     this.socket.on(address.tls ? 'secureConnect' : 'connect', () => {
+      // Again: with a second address of a name comes a second handle.
+      this.socket.unref();
       this.connected = true;
       this.flush();
     });
@@ -71,6 +77,7 @@ export class Connection<Item extends Pending> {
 
   send(item: Item, command: string, now: number): void {
     item.due = now + item.budget;
+    if (this.pending.length === 0) this.timer?.ref();
     this.pending.push(item);
     this.out += command;
     if (item.due < this.alarm) this.setAlarm(item.due, now);
@@ -94,9 +101,14 @@ export class Connection<Item extends Pending> {
     return underWay;
   }
 
-  private open(address: Address, secureContext: SecureContext | undefined): Socket {
+  private open(address: Address, secureContext: SecureContext | undefined, budget: number): Socket {
     const { path, host, port } = address;
-    const where = path !== undefined ? { path } : { host, port: port ?? 0, autoSelectFamily: true };
+    // Of a name with several addresses the next one must have its turn before the time is over.
+    const autoSelectFamilyAttemptTimeout = Math.max(LEAST_ATTEMPT_MS, Math.floor(budget / 3));
+    const where =
+      path !== undefined
+        ? { path }
+        : { host, port: port ?? 0, autoSelectFamily: true, autoSelectFamilyAttemptTimeout };
     if (address.tls) {
       const socket = connectTls({
         ...where,
@@ -143,6 +155,7 @@ export class Connection<Item extends Pending> {
     if (this.first === this.pending.length) {
       this.pending.length = 0;
       this.first = 0;
+      this.timer?.unref();
     } else if (this.first >= MAX_IN_FLIGHT) {
       this.pending = this.pending.slice(this.first);
       this.first = 0;

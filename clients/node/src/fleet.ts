@@ -72,7 +72,8 @@ export class Fleet {
     let number = 0;
     for (const server of this.servers) {
       if (server.isDown || (question.tried & (1 << server.place)) !== 0) continue;
-      chosen ??= server;
+      // One that is full is as good as one that says that it is busy.
+      if (chosen === undefined || (chosen.isFull && !server.isFull)) chosen = server;
       number += 1;
     }
     if (chosen !== undefined) question.budget /= number;

@@ -69,7 +69,8 @@ function standardOf(
   counted: boolean,
   policy: string | undefined,
 ): Pair[] {
-  if (standard === undefined || standard === true) return pairs;
+  // What a function has told may be anything.
+  if (standard === true || !STANDARD_HEADERS.includes(standard)) return pairs;
   if (standard === false || !counted) return [];
   const { limit, remaining } = decision;
   const reset = Math.ceil(

@@ -1,5 +1,6 @@
 // The middleware: (req, res, next), for Express, and for everything else that has the like.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 
 import { inCodeAsking, policyAsking } from './asking.js';
 import { addressIn } from './address.js';
@@ -114,11 +115,11 @@ class RequestLimiter {
     if (isPromise(skipped)) {
       skipped
         .then((value) => {
-          if (value === true) next();
+          if (value) next();
           else this.limit(req, res, next);
         }, next)
         .catch(throwOutside);
-    } else if (skipped === true) {
+    } else if (skipped) {
       next();
     } else {
       this.limit(req, res, next);
@@ -159,7 +160,7 @@ class RequestLimiter {
       standard: told['standardHeaders'] as StandardHeaders | undefined,
       legacy: told['legacyHeaders'] as boolean | undefined,
     };
-    if (decision.allowed) this.admit(res, next, decision, choice);
+    if (decision.allowed) this.admit(req, res, next, decision, choice);
     else await this.deny(req, res, next, decision, choice);
   }
 
@@ -181,11 +182,17 @@ class RequestLimiter {
     return asking;
   }
 
-  private admit(res: ServerResponse, next: Next, decision: Decision, choice: HeaderChoice): void {
+  private admit(
+    req: IncomingMessage,
+    res: ServerResponse,
+    next: Next,
+    decision: Decision,
+    choice: HeaderChoice,
+  ): void {
     setHeaders(res, decision, choice, false);
     const { reservation, delayMs } = decision;
     if (reservation !== null)
-      whenDone(res, () => {
+      whenDone(req, res, () => {
         this.client.release(reservation).catch(() => undefined);
       });
     if (delayMs <= 0) {
@@ -194,7 +201,7 @@ class RequestLimiter {
     }
     // In a queue. Those who have gone meanwhile are not waited on.
     const timer = setTimeout(next, delayMs);
-    whenDone(res, () => {
+    whenDone(req, res, () => {
       clearTimeout(timer);
     });
   }
@@ -232,7 +239,10 @@ class RequestLimiter {
         typeof message === 'function'
           ? await (message as (...args: unknown[]) => unknown)(req, res)
           : message;
-      endWith(res, body);
+      // It took its time, or it has answered itself.
+      if (res.headersSent) return;
+      if (body === undefined) end(res, decision.body ?? '');
+      else endWith(res, body);
     } catch (error) {
       next(error);
     }
@@ -263,10 +273,39 @@ function infoOf(decision: Decision, { who }: Asking): RateLimitInfo {
   };
 }
 
+/** Those whose response has no socket yet, because an earlier one on the connection is not done. Node.js
+ * tells them nothing when that connection goes. */
+const queued = new WeakMap<Socket, Set<() => void>>();
+
 /** When the response has been sent, or the client has gone. */
-function whenDone(res: ServerResponse, act: () => void): void {
-  if (res.destroyed || res.socket?.destroyed === true) act();
-  else res.once('close', act);
+function whenDone(req: IncomingMessage, res: ServerResponse, act: () => void): void {
+  // HTTP/2 has a stream for each, and its response does not say that it is destroyed.
+  const { stream } = res as { stream?: { destroyed: boolean } };
+  if (res.destroyed || req.socket.destroyed || stream?.destroyed === true) {
+    act();
+  } else if (res.socket === null) {
+    const waiting = queuedOn(req.socket);
+    const once = (): void => {
+      if (waiting.delete(once)) act();
+    };
+    waiting.add(once);
+    res.once('close', once);
+  } else {
+    res.once('close', act);
+  }
+}
+
+function queuedOn(socket: Socket): Set<() => void> {
+  let waiting = queued.get(socket);
+  if (waiting === undefined) {
+    const made = new Set<() => void>();
+    socket.once('close', () => {
+      for (const once of made) once();
+    });
+    queued.set(socket, made);
+    waiting = made;
+  }
+  return waiting;
 }
 
 function endWith(res: ServerResponse, body: unknown): void {

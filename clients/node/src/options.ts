@@ -1,7 +1,7 @@
 // What a limiter is told when it is made, and the look at it: what cannot be is an error then.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-import { Networks } from './address.js';
+import { addressIn, Networks } from './address.js';
 import { Client } from './client.js';
 import { CLIENT_OPTIONS, type ClientOptions } from './client-options.js';
 import type { Decision } from './decision.js';
@@ -29,6 +29,11 @@ export interface Denial extends Decision {
   statusCode: number;
   /** The body that would have been sent. */
   message: string;
+}
+
+/** A method, so that its response may be annotated as that of Express, too. */
+interface Handler<Request> {
+  answer(req: Request, res: ServerResponse, next: Next, denial: Denial): unknown;
 }
 
 export interface WeirOptions<Request = AnyRequest> extends ClientOptions {
@@ -61,9 +66,7 @@ export interface WeirOptions<Request = AnyRequest> extends ClientOptions {
   /** Those for whom it is true are not counted. */
   skip?: Option<boolean, Request> | undefined;
   /** Answers those who are denied. */
-  handler?:
-    | ((req: Request, res: ServerResponse, next: Next, denial: Denial) => unknown)
-    | undefined;
+  handler?: Handler<Request>['answer'] | undefined;
   /** The body of a denial instead of the service's: a text, what becomes JSON, or a function. */
   message?: unknown;
   /** Instead of 429. */
@@ -108,6 +111,21 @@ const INSTEAD: Readonly<Record<string, string>> = {
 // prettier-ignore
 const ALGORITHMS: readonly unknown[] = [
   'token_bucket', 'leaky_bucket', 'fixed_window', 'sliding_window', 'sliding_log', 'concurrency',
+];
+const SOMEBODY = ['string', 'number', 'bigint', 'function'];
+const NAME = ['string', 'function'];
+/** Of which kind a value may be. */
+const KINDS: readonly [keyof WeirOptions, kinds: readonly string[], what: string][] = [
+  ['key', SOMEBODY, 'a text'],
+  ['keyGenerator', SOMEBODY, 'a text'],
+  ['user', SOMEBODY, 'a text'],
+  ['apiKey', SOMEBODY, 'a text'],
+  ['org', SOMEBODY, 'a text'],
+  ['tier', SOMEBODY, 'a text'],
+  ['name', NAME, 'a text'],
+  ['rule', NAME, 'the name of a rule'],
+  ['ip', NAME, 'an address'],
+  ['skip', ['boolean', 'function'], 'true or false'],
 ];
 const DEFAULT_WINDOW_MS = 60_000;
 const MAX_HEADERS = 8;
@@ -211,6 +229,17 @@ function checkKinds(options: WeirOptions<never>): void {
   if (typeof cost !== 'function' && cost !== undefined) wholeNumber('cost', cost, 0, 1e15);
   if (handler !== undefined && typeof handler !== 'function') {
     throw new OptionError('handler', 'write a function (req, res, next, denial)');
+  }
+  for (const [name, kinds, what] of KINDS) {
+    const value: unknown = options[name];
+    if (value === undefined || value === null || kinds.includes(typeof value)) continue;
+    throw new OptionError(name, `write ${what}, or a function of the request`);
+  }
+  if (typeof options.ip === 'string' && addressIn(options.ip) === undefined) {
+    throw new OptionError('ip', `"${options.ip}" is no address; write a function of the request`);
+  }
+  if (!['boolean', 'object', 'undefined'].includes(typeof options.validate)) {
+    throw new OptionError('validate', 'write true, false or { ERR_WEIR_DOUBLE_COUNT: false }');
   }
   if (client !== undefined && !(client instanceof Client)) {
     throw new OptionError('client', 'write new Client({ servers: … })');

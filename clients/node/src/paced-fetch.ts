@@ -31,19 +31,19 @@ export function pacedFetch(options: PacedFetchOptions = {}): Fetch {
     const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined);
     const retries = isReplayable(init?.body) ? maxRetries : 0;
     for (let attempt = 0; ; attempt += 1) {
-      await pacer.turn(signal ?? undefined, attempt > 0);
+      const number = await pacer.turn(signal ?? undefined, attempt > 0);
       const isLast = attempt >= retries;
       let response: Response;
       try {
         // A Request can be read once; what is sent is a copy as long as it may be needed again.
         response = await send(input instanceof Request && !isLast ? input.clone() : input, init);
       } catch (error) {
-        pacer.done(undefined, false);
+        pacer.done(number, undefined, false);
         throw error;
       }
       const pace = readPace(response.status, response.headers, Date.now());
       const isDenied = response.status === 429 || (response.status === 503 && pace.waitMs !== null);
-      const waitMs = pacer.done(pace, isDenied);
+      const waitMs = pacer.done(number, pace, isDenied);
       if (!isDenied || isLast || waitMs > maxWait) return response;
       // Else its connection would stay taken.
       await response.body?.cancel().catch(() => undefined);

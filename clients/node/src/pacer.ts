@@ -10,7 +10,7 @@ const JITTER_MS = 50;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 interface Waiter {
-  readonly send: () => void;
+  readonly send: (number: number) => void;
   /** It is sent then, whatever the server has said. */
   readonly latest: number;
 }
@@ -18,8 +18,12 @@ interface Waiter {
 export class Pacer {
   private readonly queue: Waiter[] = [];
   private inFlight = 0;
-  /** How many more may be sent before the next response; unknown before the first. */
-  private allowance = Infinity;
+  /** How many more may be sent before the next response: one before the first. */
+  private allowance = 1;
+  private sent = 0;
+  /** Requests from this number on were sent after that was told. What is said to earlier ones may be
+   * older, and counts only if it is less. */
+  private knownSince = 0;
   private blockedUntil = 0;
   /** After a denial they go one after the other, until the server has said what is left. */
   private oneByOne = false;
@@ -33,9 +37,9 @@ export class Pacer {
     return this.inFlight === 0 && this.queue.length === 0 && performance.now() >= this.blockedUntil;
   }
 
-  /** Resolves when it is this request's turn; whoever got it must call `done` once. One that is sent
-   * again goes before those who have not been sent yet. */
-  turn(signal: AbortSignal | undefined, isAgain: boolean): Promise<void> {
+  /** Resolves to its number when it is this request's turn; whoever got it must call `done` once. One
+   * that is sent again goes before those who have not been sent yet. */
+  turn(signal: AbortSignal | undefined, isAgain: boolean): Promise<number> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted === true) {
         reject(signal.reason as Error);
@@ -47,9 +51,9 @@ export class Pacer {
         this.pump();
       };
       const waiter: Waiter = {
-        send: () => {
+        send: (number) => {
           signal?.removeEventListener('abort', onAbort);
-          resolve();
+          resolve(number);
         },
         latest: performance.now() + this.maxWaitMs,
       };
@@ -61,7 +65,7 @@ export class Pacer {
   }
 
   /** A response, or none if the request failed. Says how long those who are denied must wait. */
-  done(pace: Pace | undefined, isDenied: boolean): number {
+  done(number: number, pace: Pace | undefined, isDenied: boolean): number {
     this.inFlight -= 1;
     let waitMs = 0;
     if (isDenied) {
@@ -71,15 +75,25 @@ export class Pacer {
       this.block(waitMs);
     } else if (pace !== undefined) {
       this.backoffMs = FIRST_BACKOFF_MS;
-      if (pace.remaining !== null) {
-        this.oneByOne = false;
-        // Those under way may not have been counted yet.
-        this.allowance = Math.max(0, pace.remaining - this.inFlight);
-      }
+      if (pace.remaining !== null) this.told(number, pace.remaining);
+      // It says nothing about it, and never did.
+      else if (this.knownSince === 0) this.allowance = Infinity;
       if (pace.waitMs !== null) this.block(pace.waitMs);
     }
     this.pump();
     return waitMs;
+  }
+
+  private told(number: number, remaining: number): void {
+    this.oneByOne = false;
+    // Those under way may not have been counted yet.
+    const allowance = Math.max(0, remaining - this.inFlight);
+    if (number >= this.knownSince) {
+      this.allowance = allowance;
+      this.knownSince = this.sent;
+    } else {
+      this.allowance = Math.min(this.allowance, allowance);
+    }
   }
 
   /** Never less than was asked for, and not all callers at once. */
@@ -101,7 +115,8 @@ export class Pacer {
       this.queue.shift();
       this.inFlight += 1;
       this.allowance = Math.max(0, this.allowance - 1);
-      first.send();
+      first.send(this.sent);
+      this.sent += 1;
     }
     clearTimeout(this.timer);
   }

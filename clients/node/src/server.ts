@@ -96,7 +96,7 @@ export class Server {
   }
 
   private connect(now: number, budget: number): Connection<Item> {
-    const connection = new Connection<Item>(this.address, this.settings.secureContext, {
+    const connection = new Connection<Item>(this.address, this.settings.secureContext, budget, {
       answered: (item, reply) => {
         if (isQuestion(item)) this.owner.answered(item, reply, this);
         else this.greeted(connection, item, reply);

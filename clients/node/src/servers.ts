@@ -17,7 +17,9 @@ export interface Address {
 }
 
 export function parseServers(servers: readonly string[] | string | undefined): Address[] {
-  const given = servers ?? process.env['WEIR_SERVERS'] ?? DEFAULT_SERVERS;
+  // A variable that is set to nothing is as good as none.
+  const { WEIR_SERVERS: named = '' } = process.env;
+  const given = servers ?? (named === '' ? DEFAULT_SERVERS : named);
   const list: readonly unknown[] = typeof given === 'string' ? given.split(',') : given;
   if (!Array.isArray(list) || list.length === 0 || list.length > MAX_SERVERS) {
     throw new OptionError('servers', `write 1 to ${MAX_SERVERS} addresses such as ${FORMS}`);

@@ -16,7 +16,7 @@ export class Tellers {
     for (const name of names) {
       const value = (options as Record<string, unknown>)[name];
       if (typeof value === 'function') this.functions.push([name, value as Asked]);
-      fixed[name] = typeof value === 'function' ? undefined : value;
+      fixed[name] = typeof value === 'function' ? undefined : (value ?? undefined);
     }
     this.fixed = fixed;
   }
@@ -29,7 +29,8 @@ export class Tellers {
       for (const [name, ask] of this.functions) {
         const value = ask(req, res);
         isAsync ||= isPromise(value);
-        told[name] = value;
+        // Nothing is nothing, however it is written.
+        told[name] = value ?? undefined;
       }
     } catch (error) {
       // Those that were asked before it may fail, too, and nobody would hear of it.
@@ -44,7 +45,7 @@ async function settled(told: Record<string, unknown>): Promise<Told> {
   const names = Object.keys(told);
   // All at once, so that none that fails is left without anybody to hear of it.
   const values = await Promise.all(names.map((name) => told[name]));
-  return Object.fromEntries(names.map((name, at) => [name, values[at]]));
+  return Object.fromEntries(names.map((name, at) => [name, values[at] ?? undefined]));
 }
 
 /** What a function has told, where a text is wanted. */

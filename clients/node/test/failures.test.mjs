@@ -175,6 +175,21 @@ test('More than can be under way is decided at once', async (t) => {
   assert.equal(logger.messages.length, 1);
 });
 
+test('More than can be under way with one service is asked of the next', async (t) => {
+  const [second] = await daemons(t, 1);
+  const first = await impostor(t, () => undefined);
+  const client = new Client({
+    servers: [first, second.address],
+    deadline: 4000,
+    onFailure: 'closed',
+    logger: collector(),
+  });
+  t.after(() => client.close());
+  const asked = Array.from({ length: 1500 }, (_, at) => client.limit(`beyond ${at}`, '5/h'));
+  const answers = await Promise.all(asked);
+  assert.deepEqual([...new Set(answers.map(({ source }) => source))], ['memory']);
+});
+
 test('What settles is never sent twice', async (t) => {
   let commands = 0;
   const act = (socket) =>
@@ -236,6 +251,45 @@ test('A program ends by itself, whether services answer or not', async (t) => {
   }
 });
 
+/** What a program prints, and how long it takes, if `localhost` is first `::1` and then 127.0.0.1. */
+async function runProgram(text) {
+  const program = `
+    import dns from 'node:dns';
+    dns.lookup = (name, options, tell) =>
+      setImmediate(tell, null, [
+        { address: '::1', family: 6 },
+        { address: '127.0.0.1', family: 4 },
+      ]);
+    import { Client } from ${JSON.stringify(new URL('../dist/esm/index.js', import.meta.url).href)};
+    ${text}`;
+  const begin = performance.now();
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    ['--input-type=module', '-e', program],
+    { timeout: 20_000 },
+  );
+  return { stdout, elapsed: performance.now() - begin };
+}
+
+test('A program ends by itself also when the second address of a name answers', async (t) => {
+  const daemon = await Daemon.start(POLICY, { address: '127.0.0.1:0' });
+  t.after(() => daemon.stop());
+  const port = Number(daemon.address.split(':')[1]);
+  const { stdout } = await runProgram(`
+    const client = new Client({ servers: ['localhost:${port}'], deadline: 5000 });
+    console.log((await client.limit('key', '5/h')).source);`);
+  assert.equal(stdout, 'memory\n');
+});
+
+test('A program does not wait for the deadline of what was answered', async (t) => {
+  const [daemon] = await daemons(t, 1);
+  const { stdout, elapsed } = await runProgram(`
+    const client = new Client({ servers: [${JSON.stringify(daemon.address)}], deadline: 15000 });
+    console.log((await client.limit('key', '5/h')).source);`);
+  assert.equal(stdout, 'memory\n');
+  assert.ok(elapsed < 10_000, String(elapsed));
+});
+
 test('A connection that was closed while it was idle is made anew, and nobody is told', async (t) => {
   const logger = collector();
   const allowed = '*2\r\n$7\r\nallowed\r\n:1\r\n';
@@ -271,4 +325,24 @@ test('While nobody answers a bucket is only looked at by a peek', async (t) => {
   assert.deepEqual([reserved.remaining, reserved.reservation], [1, null]);
   assert.equal((await client.check({ user: 'ann' })).allowed, true);
   assert.equal((await client.peek({ user: 'ann' })).allowed, false);
+});
+
+test('While nobody answers those with IPv6 are counted by their network, too', async (t) => {
+  const client = new Client({
+    servers: ['127.0.0.1:1'],
+    onFailure: 'static',
+    staticLimit: '1/h',
+    logger: collector(),
+  });
+  t.after(() => client.close());
+  assert.equal((await client.check({ ip: '2001:db8::1' })).allowed, true);
+  assert.equal((await client.check({ ip: '2001:db8::2' })).allowed, false);
+  assert.equal((await client.check({ ip: '2001:db8:0:1::2' })).allowed, true);
+  const limiter = weir({ client, ip: (req) => req.headers['x-ip'], validate: false });
+  const port = await listen(t, (req, res) => limiter(req, res, () => res.end()));
+  const statuses = [];
+  for (const ip of ['2001:db8:5::1', '2001:db8:5::2', '2001:db8:6::1']) {
+    statuses.push((await call(port, '/', { headers: { 'x-ip': ip } })).status);
+  }
+  assert.deepEqual(statuses, [200, 429, 200]);
 });

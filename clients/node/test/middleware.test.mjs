@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { once } from 'node:events';
+import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2';
 import { connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 
@@ -275,6 +276,44 @@ test('A place is given back when the client hangs up', async (t) => {
   }
 });
 
+test('Places of requests that were pipelined are given back when the client hangs up', async (t) => {
+  const limit = limiter(t, { limit: '3 concurrent lease 60s', name: 'pipelined', key: 'all' });
+  let entered = 0;
+  const port = await listen(t, (req, res) => limit(req, res, () => (entered += 1)));
+  const socket = connect(port, '127.0.0.1');
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(3));
+  await until(() => entered === 3);
+  const free = async () => {
+    const decision = await limit.client.limit('pipelined|all', '3 concurrent lease 60s');
+    if (decision.allowed) await limit.client.release(decision.reservation);
+    return decision.allowed ? decision.remaining + 1 : 0;
+  };
+  assert.equal(await free(), 0);
+  socket.destroy();
+  await until(async () => (await free()) === 3, 5000);
+});
+
+test('Places are given back when a stream of HTTP/2 ends before the decision', async (t) => {
+  const limit = limiter(t, { limit: '3 concurrent lease 60s', name: 'streams', key: 'all' });
+  let entered = 0;
+  const server = createHttp2Server((req, res) => {
+    req.stream.once('close', () => limit(req, res, () => (entered += 1)));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const session = connectHttp2(`http://127.0.0.1:${server.address().port}`);
+  t.after(() => {
+    session.destroy();
+    server.close();
+  });
+  for (let round = 1; round <= 6; round += 1) {
+    const stream = session.request();
+    stream.on('error', () => undefined);
+    setTimeout(() => stream.close(8), 20);
+    await until(() => entered === round, 5000);
+  }
+});
+
 test('A queue delays, and does not go on for those who have left', async (t) => {
   const app = express5();
   app.use(limiter(t));
@@ -384,4 +423,75 @@ test('Attempts are counted only if they failed, by a reservation', async (t) => 
   for (let round = 0; round < 3; round += 1)
     await call(port, '/login?status=401', { method: 'POST' });
   assert.equal((await call(port, '/login?status=200', { method: 'POST' })).status, 429);
+});
+
+test('What is no cost is not free, whatever a function says', async (t) => {
+  for (const [cost, expected] of [
+    [null, 1],
+    ['', 1],
+    [' ', 1],
+    [[], 1],
+    [false, 1],
+    [-1, 1],
+    [5n, 1],
+    [0, 0],
+    [1.5, 2],
+    ['3', 3],
+  ]) {
+    const limit = limiter(t, { limit: '9/h', name: fresh(), cost: () => cost });
+    const port = await listen(t, (req, res) =>
+      limit(req, res, (error) => res.end(String(error ?? req.rateLimit.cost))),
+    );
+    assert.equal((await call(port)).body, String(expected), typeof cost);
+  }
+});
+
+test('Functions that tell nothing are as if they were not there', async (t) => {
+  for (const nothing of [() => null, async () => null, () => undefined]) {
+    const limit = limiter(t, {
+      limit: '9/h',
+      key: nothing,
+      name: nothing,
+      algorithm: nothing,
+      ip: nothing,
+      standardHeaders: nothing,
+      legacyHeaders: nothing,
+    });
+    const port = await listen(t, (req, res) =>
+      limit(req, res, () => res.end(req.rateLimit.source)),
+    );
+    const answer = await call(port);
+    assert.equal(answer.body, 'memory');
+    assert.match(answer.headers.ratelimit, /^"default";r=/);
+    const rules = limiter(t, { rule: nothing, user: nothing });
+    const second = await listen(t, (req, res) =>
+      rules(req, res, () => res.end(req.rateLimit.source)),
+    );
+    assert.equal((await call(second)).body, 'memory');
+  }
+});
+
+test('What is truthy is skipped, as in express-rate-limit', async (t) => {
+  for (const skip of [() => 'internal', async () => 1]) {
+    const limit = limiter(t, { limit: 'deny', skip });
+    const port = await listen(t, (req, res) => limit(req, res, () => res.end('hello')));
+    assert.equal((await call(port)).status, 200);
+  }
+});
+
+test('A message that is none, or comes when all is said, does no harm', async (t) => {
+  const none = limiter(t, { limit: 'deny', message: () => undefined });
+  const errors = [];
+  const port = await listen(t, (req, res) => none(req, res, (error) => errors.push(error)));
+  assert.equal((await call(port)).status, 403);
+  const late = limiter(t, {
+    limit: 'deny',
+    message: async (req, res) => {
+      res.writeHead(418).end('mine');
+      return 'late';
+    },
+  });
+  const second = await listen(t, (req, res) => late(req, res, (error) => errors.push(error)));
+  assert.equal((await call(second)).body, 'mine');
+  assert.deepEqual(errors, []);
 });

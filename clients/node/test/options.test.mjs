@@ -31,6 +31,14 @@ test('Options that cannot be are errors that name them and what to write', () =>
     [{ requestPropertyName: '' }, 'requestPropertyName', 'rateLimit'],
     [{ handler: 'no' }, 'handler', 'function'],
     [{ client: {} }, 'client', 'new Client'],
+    [{ skip: 'yes' }, 'skip', 'function'],
+    [{ user: { id: 7 } }, 'user', 'function'],
+    [{ limit: '1/s', key: ['ip'] }, 'key', 'function'],
+    [{ limit: '1/s', name: 7 }, 'name', 'text'],
+    [{ ip: 'nowhere' }, 'ip', 'function'],
+    [{ validate: 'no' }, 'validate', 'false'],
+    [{ tls: { cert: 'client.pem' } }, 'tls', 'certificate'],
+    [{ tls: 'ca.pem' }, 'tls', 'certificate'],
     [{ servers: ['localhost'] }, 'servers', '127.0.0.1:6380'],
     [{ servers: ['a:1', 'a:1'] }, 'servers', 'twice'],
     [{ deadline: 0 }, 'deadline', 'milliseconds'],
@@ -76,6 +84,11 @@ test('Options that do not exist are errors, and those of express-rate-limit say 
       message: new RegExp(fix),
     });
   }
+  assert.throws(() => new Client({ server: '127.0.0.1:1' }), {
+    code: 'ERR_WEIR_UNKNOWN_OPTION',
+    option: 'server',
+    message: /servers/,
+  });
   assert.throws(() => pacedFetch({ retries: 1 }), {
     code: 'ERR_WEIR_UNKNOWN_OPTION',
     option: 'retries',
@@ -92,6 +105,8 @@ test('Servers come from the options, else the environment, else are the usual on
   process.env.WEIR_SERVERS = 'nonsense';
   assert.throws(() => new Client(), { option: 'servers' });
   new Client({ servers: '127.0.0.1:1,[::1]:2' }).close();
+  process.env.WEIR_SERVERS = '';
+  new Client().close();
   process.env.WEIR_SERVERS = '127.0.0.1:1, unix:/x';
   new Client().close();
 });

@@ -193,3 +193,46 @@ test('Unless it is told otherwise it is the fetch of Node.js', async (t) => {
   assert.equal(await (await pacedFetch()(url)).text(), 'hello');
   await assert.rejects(pacedFetch()('nonsense'), TypeError);
 });
+
+/** A limit of so many that never come back, and answers in any order. */
+function limited(count, lateness) {
+  let left = count;
+  let refused = 0;
+  let asked = 0;
+  const fetch = async () => {
+    asked += 1;
+    const late = lateness(asked);
+    const isRefused = left === 0;
+    if (isRefused) refused += 1;
+    else left -= 1;
+    const headers = { ratelimit: `"a";r=${left};t=1`, 'retry-after': '3600' };
+    await new Promise((resolve) => setTimeout(resolve, late));
+    return new Response('', { status: isRefused ? 429 : 200, headers });
+  };
+  return { fetch, refused: () => refused };
+}
+
+test('Many at once that begin together earn no 429 either', async () => {
+  const server = limited(5, () => 5);
+  const paced = pacedFetch({ fetch: server.fetch, maxWait: 200 });
+  await Promise.all(Array.from({ length: 5 }, () => paced(URL_ONE)));
+  const free = scripted([200]);
+  const open = pacedFetch({ fetch: free.fetch });
+  await Promise.all(Array.from({ length: 20 }, () => open(URL_ONE)));
+  assert.equal(server.refused(), 0);
+  const first = limited(1, () => 5);
+  const one = pacedFetch({ fetch: first.fetch, maxWait: 200 });
+  void Promise.all(Array.from({ length: 5 }, () => one(URL_ONE)));
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  assert.equal(first.refused(), 0);
+});
+
+test('An answer that was overtaken does not bring back what is gone', async () => {
+  // Every third one is slow: it tells of more than there still is.
+  const server = limited(12, (number) => (number % 3 === 2 ? 40 : 5));
+  const paced = pacedFetch({ fetch: server.fetch, maxWait: 2000 });
+  const all = Array.from({ length: 20 }, () => paced(URL_ONE));
+  await new Promise((resolve) => setTimeout(resolve, 900));
+  assert.equal(server.refused(), 0);
+  await Promise.all(all);
+});

@@ -98,6 +98,11 @@ test('Its types hold for both kinds of modules, beside those of Express', () => 
     const decision: Promise<Decision> = new Client().check({ ip: '192.0.2.1' });
     void decision;
     void pacedFetch()('http://127.0.0.1/');
+    weir({
+      limit: '5/min',
+      handler: (req: express.Request, res: express.Response, next, denial) =>
+        res.status(denial.statusCode).send(denial.message),
+    });
     // @ts-expect-error no such option
     weir({ limits: '5/min' });`;
   writeFileSync(join(folder, 'cjs.cts'), program);
