@@ -17,13 +17,16 @@ from .asgi import (
     Send,
     Source,
     add_headers,
+    check_flag,
+    check_function,
     check_source,
+    check_text,
     is_preflight,
     keep_state,
     request_of,
     resolve,
 )
-from .client import WeirClient
+from .client import WeirClient, check_client
 from .client_address import ClientAddresses
 from .denial import Denial, inside_cors
 from .errors import OptionError
@@ -94,8 +97,17 @@ class WeirMiddleware:
                 static_limit=static_limit,
                 share=share,
             )
-        elif servers is not None:
-            raise OptionError("servers", "not with a client, which has its own; write one of them")
+        else:
+            check_client(
+                client,
+                servers=servers,
+                token=token,
+                tls=tls,
+                deadline=None if deadline == DEFAULT_DEADLINE else deadline,
+                on_failure=None if on_failure == "open" else on_failure,
+                static_limit=static_limit,
+                share=None if share == 1 else share,
+            )
         self.client = client
         self.facts = Facts(
             addresses=ClientAddresses(
@@ -112,8 +124,12 @@ class WeirMiddleware:
             headers=headers,
         )
         check_source("key", key)
-        check_source("exempt_when", exempt_when)
-        check_source("on_denied", on_denied)
+        check_function("exempt_when", exempt_when)
+        check_function("on_denied", on_denied)
+        check_flag("rate_limit_headers", rate_limit_headers)
+        check_flag("enabled", enabled)
+        check_text("rule", rule)
+        check_text("scope", scope)
         self._limit = limit
         self._algorithm = algorithm
         self._key = key
