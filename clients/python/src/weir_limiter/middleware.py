@@ -26,6 +26,7 @@ from .asgi import (
     request_of,
     resolve,
 )
+from .at_start import refuse, told_at_start
 from .client import WeirClient, check_client
 from .client_address import ClientAddresses
 from .denial import Denial, inside_cors
@@ -53,6 +54,10 @@ class WeirMiddleware:
     policy of the service decides; with `limit` a limit in code does.
     """
 
+    #: Why it cannot be, where the server is told so when it starts.
+    refused: OptionError | None = None
+
+    @told_at_start
     def __init__(
         self,
         app: App,
@@ -157,7 +162,9 @@ class WeirMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Of ASGI."""
         kind = scope["type"]
-        if kind == "lifespan":
+        if self.refused is not None:
+            await refuse(self.refused, scope, receive, send)
+        elif kind == "lifespan":
             await self._live(scope, receive, send)
         elif kind not in ("http", "websocket"):
             await self.app(scope, receive, send)
