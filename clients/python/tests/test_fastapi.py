@@ -415,3 +415,9 @@ async def test_an_object_that_is_called_is_an_endpoint_too() -> None:
     async with calling(app) as client:
         assert (await client.get("/?number=4")).json() == 4
         assert (await client.get("/?number=4")).status_code == 429
+
+
+async def test_a_message_is_told_even_if_the_service_says_nothing() -> None:
+    decision = Decision(False, None, 1, 0, 1, 1.0, 1.0, 0.0, "limited", "memory")
+    denial = RateLimited(decision, message="Slow down.")
+    assert b'"message":"Slow down."' in bytes(denial.response().body)
