@@ -465,3 +465,19 @@ async def test_nonsense_that_looks_like_a_decision_is_one_warning_too(
         assert (await client.check(ip="203.0.113.9")).source == "open"
     server.close()
     assert [record.name for record in caplog.records] == ["weir_limiter"]
+
+
+async def test_what_is_under_way_when_a_client_is_closed_opens_no_other_connection(
+    start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second = start(MANY), start(MANY)
+    client = WeirClient([first.address, second.address], deadline=5.0)
+    await client.check(user="a")
+    servers = client._pool()._servers
+    first.signal(signal.SIGSTOP)
+    asked = asyncio.create_task(client.check(user="a"))
+    await asyncio.sleep(0)
+    await client.close()
+    assert (await asked).source == "open"
+    assert [server._connection for server in servers] == [None, None]
+    assert not caplog.records

@@ -53,6 +53,7 @@ class Pool:
         ]
         self._first: Server | None = self._servers[0]
         self._trouble = False
+        self._closed = False
 
     async def ask(self, command: bytes, undo: bytes | None) -> Decision | Unanswered:
         """Asks the first that is up, and others while the deadline lasts."""
@@ -80,6 +81,9 @@ class Pool:
             if why is None:
                 self._answered(server, tried)
                 return Unanswered("", answer.text if type(answer) is ErrorReply else "")
+            if self._closed:
+                # Asked of another, it would leave a connection that nobody closes.
+                return Unanswered(why)
             self._trouble = True
             tried.append(server)
             following = next((s for s in self._servers if s.is_up and s not in tried), None)
@@ -119,6 +123,7 @@ class Pool:
 
     async def close(self) -> None:
         """Ends all connections, and the search for services."""
+        self._closed = True
         for server in self._servers:
             await server.close()
 
