@@ -421,3 +421,17 @@ async def test_a_message_is_told_even_if_the_service_says_nothing() -> None:
     decision = Decision(False, None, 1, 0, 1, 1.0, 1.0, 0.0, "limited", "memory")
     denial = RateLimited(decision, message="Slow down.")
     assert b'"message":"Slow down."' in bytes(denial.response().body)
+
+
+async def test_a_place_is_given_back_to_whom_it_was_taken_from(start: Start) -> None:
+    places = limit("1 concurrent", scope="places")
+    request = Request({"type": "http", "method": "GET", "headers": [], "client": ("::1", 1)})
+    async with WeirClient([start("rules: []\n").address]) as other:
+        with override(client=other):
+            holding = places.hold(request)
+            await holding.__aenter__()
+        await holding.__aexit__(None, None, None)
+        with override(client=other):
+            async with places.hold(request) as decision:
+                assert decision is not None
+                assert decision.source == "memory"

@@ -92,12 +92,14 @@ class Limit:
         self, connection: HTTPConnection, response: Response | None = None
     ) -> AsyncIterator[Decision | None]:
         """The same, and what was taken of a concurrency limit is given back at the end."""
+        # Where it was taken it is given back, whatever a test puts in place meanwhile.
+        client = self._settings(connection).client
         decision = await self._enforce(connection, response)
         try:
             yield decision
         finally:
             if decision is not None:
-                self._settings(connection).client.release_soon(decision)
+                client.release_soon(decision)
 
     async def check(self, connection: HTTPConnection) -> Decision | None:
         """What is decided for a request, or a message of a WebSocket; None if it is exempt."""
