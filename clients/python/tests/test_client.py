@@ -481,3 +481,13 @@ async def test_what_is_under_way_when_a_client_is_closed_opens_no_other_connecti
     assert (await asked).source == "open"
     assert [server._connection for server in servers] == [None, None]
     assert not caplog.records
+
+
+def test_a_lock_that_a_thread_of_the_parent_held_does_not_stop_a_child(nobody: str) -> None:
+    client = WeirClient([nobody], on_failure="static", static_limit="5/h")
+    assert client._buckets is not None
+    with client._buckets._lock:
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if client._buckets._lock.acquire(timeout=1) else 1)
+    assert os.waitpid(child, 0)[1] == 0

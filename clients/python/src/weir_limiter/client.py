@@ -298,6 +298,8 @@ class WeirClient:
         _of_parent.extend(self._pools.values())
         self._pools = {}
         self._recent = None
+        if self._buckets is not None:
+            self._buckets.after_fork()
 
 
 def check_client(client: object, **options: object) -> None:
