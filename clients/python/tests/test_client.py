@@ -4,12 +4,14 @@ import asyncio
 import gc
 import logging
 import os
+import pathlib
 import signal
 import socket
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
@@ -369,3 +371,123 @@ def test_options_that_cannot_be_are_errors_that_name_them(option: str, value: ob
     with pytest.raises(OptionError) as error:
         WeirClient(**{option: value})  # type: ignore[arg-type]
     assert error.value.option == option
+
+
+async def test_a_place_is_given_back_by_one_who_goes_in_the_moment_of_the_answer(
+    start: Start,
+) -> None:
+    async with WeirClient([start("rules: []\n").address], deadline=5.0) as client:
+        await client.limit("warm", "5/h")
+        connection: Any = client._pool()._servers[0]._connection
+        answer = connection._answer
+
+        def answer_then_go(reply: object) -> None:
+            answer(reply)
+            asking.cancel()
+
+        asking = asyncio.create_task(client.limit("places", "1 concurrent"))
+        connection._answer = answer_then_go
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        connection._answer = answer
+        assert (await client.limit("places", "1 concurrent")).allowed
+
+
+async def test_a_place_is_given_back_over_a_new_connection_if_the_old_one_was_closed_idle(
+    start: Start,
+) -> None:
+    service = start("limits: { idle_timeout: 1s }\nrules: []\n")
+    async with WeirClient([service.address], deadline=5.0) as client:
+        held = await client.limit("places", "1 concurrent lease 1h")
+        server = client._pool()._servers[0]
+        while server._connection is not None:
+            await asyncio.sleep(0.01)
+        client.release_soon(held)
+        assert (await client.limit("places", "1 concurrent lease 1h")).allowed
+
+
+async def test_a_service_that_ends_the_connection_with_its_first_answer_is_looked_for_again(
+    tmp_path: pathlib.Path, start: Start
+) -> None:
+    path = tmp_path / "resp.sock"
+    ways = [b"", b"+PONG\r\n+PONG\r\n"]
+
+    async def impostor(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1000)
+        writer.write(ways.pop(0) if ways else b"")
+        writer.close()
+
+    server = await asyncio.start_unix_server(impostor, path)
+    async with WeirClient([f"unix:{path}"]) as client:
+        while ways:
+            assert (await client.limit("key", "5/h")).source == "open"
+            await asyncio.sleep(0.05)
+        server.close()
+        path.unlink(missing_ok=True)
+        path.symlink_to(start("rules: []\n").socket)
+        async with asyncio.timeout(10):
+            while (await client.limit("key", "5/h")).source == "open":
+                await asyncio.sleep(0.05)
+
+
+async def test_a_flood_is_counted_and_not_let_through(start: Start) -> None:
+    async with WeirClient([start("rules: []\n").address], deadline=10.0) as client:
+        decisions = await asyncio.gather(*(client.limit("key", "10/h") for _ in range(5000)))
+    assert sum(decision.allowed for decision in decisions) == 10
+
+
+@pytest.mark.parametrize(
+    ("said", "instead"),
+    [
+        (b"$4\r\nname\r\n", b"$4\r\n\xff\xff\xff\xff\r\n"),
+        (b"limit\r\n:", b"limit\r\n:" + b"1" * 5000),
+    ],
+)
+async def test_nonsense_that_looks_like_a_decision_is_one_warning_too(
+    said: bytes,
+    instead: bytes,
+    start: Start,
+    tmp_path: pathlib.Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    service = start("rules:\n  - { name: name, key: ip, limit: 5/h }\n")
+
+    async def garble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        from_service, to_service = await asyncio.open_unix_connection(str(service.socket))
+        to_service.write(await reader.read(65536))
+        writer.write((await from_service.read(65536)).replace(said, instead))
+        await reader.read()
+        to_service.close()
+        writer.close()
+
+    server = await asyncio.start_unix_server(garble, tmp_path / "resp.sock")
+    async with WeirClient([f"unix:{tmp_path}/resp.sock"], deadline=5.0) as client:
+        assert (await client.check(ip="203.0.113.9")).source == "open"
+    server.close()
+    assert [record.name for record in caplog.records] == ["weir_limiter"]
+
+
+async def test_what_is_under_way_when_a_client_is_closed_opens_no_other_connection(
+    start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second = start(MANY), start(MANY)
+    client = WeirClient([first.address, second.address], deadline=5.0)
+    await client.check(user="a")
+    servers = client._pool()._servers
+    first.signal(signal.SIGSTOP)
+    asked = asyncio.create_task(client.check(user="a"))
+    await asyncio.sleep(0)
+    await client.close()
+    assert (await asked).source == "open"
+    assert [server._connection for server in servers] == [None, None]
+    assert not caplog.records
+
+
+def test_a_lock_that_a_thread_of_the_parent_held_does_not_stop_a_child(nobody: str) -> None:
+    client = WeirClient([nobody], on_failure="static", static_limit="5/h")
+    assert client._buckets is not None
+    with client._buckets._lock:
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if client._buckets._lock.acquire(timeout=1) else 1)
+    assert os.waitpid(child, 0)[1] == 0

@@ -377,7 +377,61 @@ def test_what_cannot_be_is_an_error_when_the_program_starts(nobody: str) -> None
         "on_failure": lambda: limit("1 concurrent", client=client),
         "scope": lambda: limited(limit("1/s"), scope="x"),
         "limited": lambda: limited("1/s")(7),  # type: ignore[type-var]
+        "client": lambda: limit("1/s", client="127.0.0.1:6380"),  # type: ignore[arg-type]
+        "exempt_when": lambda: limit("1/s", exempt_when="/health"),  # type: ignore[arg-type]
+        "servers": lambda: configure(client=client, servers=["127.0.0.1:6380"]),
+        "enabled": lambda: configure(enabled="false"),  # type: ignore[arg-type]
     }.items():
         with pytest.raises(OptionError) as error:
             make()  # type: ignore[no-untyped-call]
         assert error.value.option == option
+
+
+@pytest.mark.parametrize("kind", ["fastapi", "starlette"])
+async def test_an_endpoint_may_have_several_decorators_and_the_scarcest_is_told(kind: str) -> None:
+    @limited("5/h", scope="a")
+    @limited("2/h", scope="b")
+    @limited("1 concurrent", scope="c")
+    async def hello(request: Request) -> Response:
+        return PlainTextResponse("hello")
+
+    app: Any = Starlette(routes=[Route("/", hello)])
+    if kind == "fastapi":
+        app = FastAPI()
+        app.get("/")(hello)
+    async with calling(app) as client:
+        first = await client.get("/")
+        assert (first.status_code, first.text) == (200, "hello")
+        assert await statuses(client, "/") == [200, 429, 429]
+
+
+async def test_an_object_that_is_called_is_an_endpoint_too() -> None:
+    class Endpoint:
+        async def __call__(self, number: int) -> int:
+            return number
+
+    app = FastAPI()
+    app.get("/")(limited("1/h")(Endpoint()))
+    async with calling(app) as client:
+        assert (await client.get("/?number=4")).json() == 4
+        assert (await client.get("/?number=4")).status_code == 429
+
+
+async def test_a_message_is_told_even_if_the_service_says_nothing() -> None:
+    decision = Decision(False, None, 1, 0, 1, 1.0, 1.0, 0.0, "limited", "memory")
+    denial = RateLimited(decision, message="Slow down.")
+    assert b'"message":"Slow down."' in bytes(denial.response().body)
+
+
+async def test_a_place_is_given_back_to_whom_it_was_taken_from(start: Start) -> None:
+    places = limit("1 concurrent", scope="places")
+    request = Request({"type": "http", "method": "GET", "headers": [], "client": ("::1", 1)})
+    async with WeirClient([start("rules: []\n").address]) as other:
+        with override(client=other):
+            holding = places.hold(request)
+            await holding.__aenter__()
+        await holding.__aexit__(None, None, None)
+        with override(client=other):
+            async with places.hold(request) as decision:
+                assert decision is not None
+                assert decision.source == "memory"

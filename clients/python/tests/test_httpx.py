@@ -195,6 +195,31 @@ async def test_a_caller_on_its_own_is_never_refused_by_a_real_service(start: Sta
     assert refused == 0
 
 
+async def test_a_caller_that_begins_with_many_at_once_is_not_refused_either() -> None:
+    left = 5
+
+    def answer(number: int) -> httpx.Response:
+        nonlocal left
+        left -= 1
+        return says(429, Retry_After="1") if left < 0 else says(RateLimit=f'"a";r={left};t=60')
+
+    shop = Shop(answer, takes=0.01)
+    async with httpx.AsyncClient(transport=PacedTransport(shop, max_wait=0.3)) as client:
+        asked = [asyncio.create_task(client.get(URL)) for _ in range(12)]
+        await asyncio.sleep(0.2)
+        assert len(shop.times) == 5
+        for each in asked:
+            each.cancel()
+        await asyncio.gather(*asked, return_exceptions=True)
+
+
+async def test_where_nothing_is_said_of_limits_all_go_after_the_first_answer() -> None:
+    shop = Shop(lambda _: says(), takes=0.05)
+    async with httpx.AsyncClient(transport=PacedTransport(shop)) as client:
+        await asyncio.gather(*(client.get(URL) for _ in range(12)))
+    assert shop.most == 11
+
+
 @pytest.mark.parametrize(
     ("option", "value"), [("max_retries", -1), ("max_retries", 1.5), ("max_wait", -1)]
 )

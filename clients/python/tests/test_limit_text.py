@@ -35,5 +35,5 @@ def test_the_option_is_named_that_was_wrong() -> None:
         parse_limit("often", None, "static_limit")
     assert error.value.option == "static_limit"
     with pytest.raises(OptionError) as error:
-        parse_limit(100)
+        parse_limit(100)  # type: ignore[arg-type]
     assert error.value.option == "limit"

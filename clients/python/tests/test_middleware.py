@@ -353,9 +353,52 @@ async def test_tests_can_switch_it_off_or_put_another_client_in_its_place(
         ("ipv6_prefix", {"ipv6_prefix": 129}),
         ("static_limit", {"on_failure": "static"}),
         ("on_failure", {"on_failure": "static", "limit": "5 concurrent"}),
+        ("on_failure", {"client": WeirClient(), "on_failure": "closed"}),
+        ("token", {"client": WeirClient(), "token": "x"}),
+        ("client", {"client": "127.0.0.1:6380"}),
+        ("exempt_when", {"exempt_when": "/health"}),
+        ("on_denied", {"on_denied": "/denied"}),
+        ("enabled", {"enabled": "false"}),
+        ("rate_limit_headers", {"rate_limit_headers": "no"}),
+        ("rule", {"rule": 5}),
+        ("rule", {"rule": ""}),
+        ("scope", {"limit": "1/s", "scope": 5}),
+        ("limit", {"limit": ["1/s"]}),
+        ("algorithm", {"limit": "1/s", "algorithm": ["sliding_log"]}),
+        ("headers", {"headers": 5}),
+        ("headers", {"headers": [5]}),
+        ("trusted_proxies", {"trusted_proxies": 5}),
+        ("proxy_header", {"proxy_header": None}),
+        ("tls", {"tls": "ca.pem"}),
+        ("tls", {"tls": {"ca": 5}}),
     ],
 )
 def test_options_that_cannot_be_are_errors_that_name_them(option: str, options: Any) -> None:
     with pytest.raises(OptionError) as error:
         WeirMiddleware(app_with(), **options)
     assert error.value.option == option
+
+
+async def test_clients_of_one_ipv6_network_share_a_bucket_while_no_service_answers(
+    nobody: str,
+) -> None:
+    app = app_with(
+        Middleware(WeirMiddleware, servers=[nobody], on_failure="static", static_limit="1/h")
+    )
+    statuses = []
+    for address in ("2001:db8::1", "2001:db8::2", "2001:db8:0:1::1"):
+        async with calling(app, client=address) as client:
+            statuses.append((await client.get("/")).status_code)
+    assert statuses == [200, 429, 200]
+    async with WeirClient([nobody], on_failure="static", static_limit="1/h") as asking:
+        decisions = [await asking.check(ip=f"2001:db8::{n}") for n in (1, 2)]
+    assert [decision.allowed for decision in decisions] == [True, False]
+
+
+async def test_false_is_nobody(start: Start) -> None:
+    service = start(
+        "rules:\n  - { name: users, match: { user: present }, key: user, limit: 1/h }\n"
+    )
+    app = app_with(Middleware(WeirMiddleware, servers=[service.address], user=lambda _: False))
+    async with calling(app) as client:
+        assert [(await client.get("/")).status_code for _ in range(2)] == [200, 200]

@@ -10,8 +10,12 @@ def steady() -> float:
     return 0.0
 
 
-def test_before_the_first_answer_nothing_is_bounded() -> None:
+def test_one_goes_ahead_and_where_its_answer_says_nothing_nothing_is_bounded() -> None:
     pace = Pace(steady)
+    assert pace.wait(0.0) == 0
+    first = pace.send()
+    assert pace.wait(0.0) is None
+    pace.answer(first, Advice(), 0.0, refused=False)
     for _ in range(100):
         assert pace.wait(0.0) == 0
         pace.send()

@@ -55,6 +55,24 @@ def workers(number: int, services: list[Service], deadline: str) -> Iterator[str
         process.stderr.close()
 
 
+def test_an_option_that_cannot_be_stops_uvicorn_when_it_starts(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "mistaken.py").write_text(
+        "from fastapi import FastAPI\n"
+        "from weir_limiter import WeirMiddleware\n"
+        "app = FastAPI()\n"
+        "app.add_middleware(WeirMiddleware, on_failure='opne')\n"
+    )
+    ended = subprocess.run(
+        f"{sys.executable} -m uvicorn --port 0 --app-dir {tmp_path} mistaken:app".split(),
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode != 0
+    assert 'on_failure: "opne" is not allowed; write open, closed or static' in ended.stderr
+
+
 @pytest.mark.parametrize("path", ["/", "/report"])
 async def test_eight_workers_share_one_limit_exactly(start: Start, path: str) -> None:
     service = start("rules:\n  - { name: per-ip, match: { path: / }, key: ip, limit: 50/h }\n")

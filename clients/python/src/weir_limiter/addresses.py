@@ -88,13 +88,15 @@ def make_context(tls: Tls | Mapping[str, str] | ssl.SSLContext | None) -> ssl.SS
         tls = Tls(**tls)
     elif tls is None:
         tls = Tls()
+    elif not isinstance(tls, Tls):
+        raise OptionError("tls", f"{quoted(tls)} is not allowed; write {{'ca': 'ca.pem'}}")
     if tls.key is not None and tls.certificate is None:
         raise OptionError("tls", "a key without its certificate; write both")
     try:
         context = ssl.create_default_context(cafile=tls.ca)
         if tls.certificate is not None:
             context.load_cert_chain(tls.certificate, tls.key)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, TypeError) as error:
         files = ", ".join(quoted(file) for file in (tls.ca, tls.certificate, tls.key) if file)
         raise OptionError("tls", f"{files} cannot be used: {error}") from error
     return context

@@ -51,6 +51,24 @@ def check_source(option: str, source: object) -> None:
     raise OptionError(option, f"{quoted(source)} is no function; write lambda request: …")
 
 
+def check_function(option: str, function: object) -> None:
+    """An OptionError for what is there and no function."""
+    if function is not None and not callable(function):
+        raise OptionError(option, f"{quoted(function)} is no function; write lambda request: …")
+
+
+def check_flag(option: str, flag: object) -> None:
+    """An OptionError for what is not clearly yes or no, as the text "false" of a variable."""
+    if not isinstance(flag, bool):
+        raise OptionError(option, f"{quoted(flag)} is not allowed; write True or False")
+
+
+def check_text(option: str, text: object) -> None:
+    """An OptionError for what is there and no text."""
+    if text is not None and not (isinstance(text, str) and text):
+        raise OptionError(option, f"{quoted(text)} is no name; write text, or leave it out")
+
+
 def is_preflight(scope: Scope) -> bool:
     """Whether a browser asks by itself what it may ask."""
     if scope["type"] != "http" or scope["method"] != "OPTIONS":

@@ -40,6 +40,10 @@ class Buckets:
     def __len__(self) -> int:
         return len(self._arrivals)
 
+    def after_fork(self) -> None:
+        """In the child: a thread of the parent may have held the lock, and is not here."""
+        self._lock = threading.Lock()
+
     def feed(self, limit: Limit, key: str, cost: int) -> None:
         """Takes what the service has let through. A bucket that has less is empty then."""
         if limit.word or cost <= 0:

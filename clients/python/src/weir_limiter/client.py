@@ -16,7 +16,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Self
 
 from .buckets import Buckets
-from .errors import OptionError, WeirError
+from .client_address import ip_key, parse_ip
+from .errors import OptionError, WeirError, quoted
 from .failure import HttpForm, OnFailure, decide_closed, decide_open, with_http
 from .limit_text import Limit, parse_limit
 from .options import DEFAULT_DEADLINE, read_options
@@ -43,6 +44,7 @@ _CODES: Final = {
 }
 # For a policy, as whom a request counts in this process.
 _WHO: Final = ("api_key", "user", "ip")
+_PREFIX: Final = 64
 
 
 class WeirClient:
@@ -286,7 +288,9 @@ class WeirClient:
     def _who(attributes: Attributes) -> str:
         for name in _WHO:
             if value := attributes.get(name):
-                return f"{name}|{_text(value)}"
+                text = _text(value)
+                address = parse_ip(text) if name == "ip" else None
+                return f"{name}|{text if address is None else ip_key(address, _PREFIX)}"
         return ""
 
     def _forget_connections(self) -> None:
@@ -294,6 +298,17 @@ class WeirClient:
         _of_parent.extend(self._pools.values())
         self._pools = {}
         self._recent = None
+        if self._buckets is not None:
+            self._buckets.after_fork()
+
+
+def check_client(client: object, **options: object) -> None:
+    """An OptionError for what is no client, or for options beside one, which would do nothing."""
+    if not isinstance(client, WeirClient):
+        raise OptionError("client", f"{quoted(client)} is no WeirClient; write servers instead")
+    for option, given in options.items():
+        if given is not None:
+            raise OptionError(option, "not with a client, which has its own; write one of them")
 
 
 def _question(verb: bytes, rule: str | None, attributes: Attributes, cost: int) -> list[bytes]:

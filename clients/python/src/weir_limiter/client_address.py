@@ -74,7 +74,7 @@ class ClientAddresses:
             raise OptionError("hops", "not with trusted_proxies; write one of the two")
         if hops is not None and (type(hops) is not int or not 1 <= hops <= _MOST_HOPS):
             raise OptionError("hops", f"{quoted(hops)} is not allowed; write 1 to {_MOST_HOPS}")
-        if header.lower() not in _HEADERS:
+        if not isinstance(header, str) or header.lower() not in _HEADERS:
             raise OptionError(
                 "proxy_header", f"{quoted(header)} is not allowed; write {' or '.join(_HEADERS)}"
             )
@@ -142,6 +142,8 @@ def _forwarded(text: str) -> list[str]:
 def _parse_networks(texts: Sequence[str] | str) -> tuple[IpNetwork, ...]:
     if isinstance(texts, str):
         texts = texts.split(",")
+    if not isinstance(texts, Iterable):
+        raise OptionError("trusted_proxies", f"{quoted(texts)} is no list; write ['10.0.0.0/8']")
     networks: list[IpNetwork] = []
     for text in texts:
         try:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
     from .addresses import Address
 
-MOST_IN_FLIGHT: Final = 1024
+# As many as a process has requests at a time in the worst of floods, which is when limits count:
+# what is asked beyond it is decided by `on_failure`.
+MOST_IN_FLIGHT: Final = 16_384
 # A timer that fires says nothing about the service if this process was held up: what has arrived
 # meanwhile is taken first, and what was only sent meanwhile gets a little time.
 _SECOND_LOOK: Final = 0.002
@@ -96,12 +98,18 @@ class Connection(asyncio.Protocol):
 
     def tell(self, command: bytes, until: float) -> None:
         """Sends a command whose answer nobody waits for, if it can be sent."""
-        if self._why_lost is not None or len(self._asked) >= MOST_IN_FLIGHT:
+        # There is no bound: each gives back what an answer has given, and would be held for long.
+        if self._why_lost is not None:
             return
         self._asked.append(_Asked(None, until, None))
         self._send(command)
         if self._timer is None:
             self._set_timer(until)
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it has ended, so that nothing can be asked here."""
+        return self._why_lost is not None
 
     def close(self) -> None:
         """Ends it; those that wait are told so. What was sent last still goes out."""
@@ -171,7 +179,9 @@ class Connection(asyncio.Protocol):
                     return
                 reply, at = found
                 self._answer(reply)
-        except Nonsense as nonsense:
+        except (Nonsense, ValueError, OverflowError) as nonsense:
+            # Of Python itself for what looks like a decision: bytes that are no text, numbers of
+            # thousands of digits.
             self._end(f"it answers nonsense, {nonsense}")
 
     def _answer(self, reply: Reply) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from .asgi import Scope, Source, check_source, resolve
@@ -93,7 +93,7 @@ class Facts:
         if address is not None:
             words += 2
             text += ip_pair(address)
-            who = f"ip|{address}"
+            who = f"ip|{ip_key(address, self.addresses.ipv6_prefix)}"
         host = headers.get(b"host")
         if host:
             words += 2
@@ -166,7 +166,8 @@ def _look_for_mistakes(client: Sequence[Any], forwarded: bytes, *, believes: boo
 
 def identity(value: object) -> bytes:
     """Who somebody is, in bytes of bounded number; nothing if that is not known."""
-    if value is None:
+    # `user.is_authenticated and user.name` is False for those who are not logged in.
+    if value is None or value is False:
         return b""
     name = value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
     if len(name) > _MOST_NAME:
@@ -204,11 +205,11 @@ def path_pair(path: str) -> bytes:
 
 
 def _check_headers(names: Sequence[str]) -> list[tuple[bytes, bytes]]:
-    if isinstance(names, str):
+    if isinstance(names, str) or not isinstance(names, Iterable):
         raise OptionError("headers", f"{quoted(names)} is no list; write [{quoted(names)}]")
     found = []
     for name in names:
-        lower = str(name).lower()
+        lower = name.lower() if isinstance(name, str) else ""
         if not lower or not lower.isascii() or any(c <= " " or c == ":" for c in lower):
             raise OptionError("headers", f"{quoted(name)} is no name of a header; write x-plan")
         attribute = b"header." + lower.encode()

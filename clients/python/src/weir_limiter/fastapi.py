@@ -17,8 +17,16 @@ from typing import Any, TypeVar
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
-from .asgi import Source, check_source, is_preflight, keep_state, resolve
-from .client import WeirClient
+from .asgi import (
+    Source,
+    check_function,
+    check_source,
+    check_text,
+    is_preflight,
+    keep_state,
+    resolve,
+)
+from .client import WeirClient, check_client
 from .decision import Decision
 from .errors import OptionError
 from .facts import Cost, Costs, identity
@@ -56,9 +64,12 @@ class Limit:
         client: WeirClient | None = None,
     ) -> None:
         check_source("key", key)
-        check_source("exempt_when", exempt_when)
+        check_function("exempt_when", exempt_when)
+        check_text("scope", scope)
+        check_text("message", message)
         self.limit = parse_limit(text, algorithm)
         if client is not None:
+            check_client(client)
             client.require_countable(self.limit)
         self._algorithm = algorithm
         self._key = key
@@ -81,12 +92,14 @@ class Limit:
         self, connection: HTTPConnection, response: Response | None = None
     ) -> AsyncIterator[Decision | None]:
         """The same, and what was taken of a concurrency limit is given back at the end."""
+        # Where it was taken it is given back, whatever a test puts in place meanwhile.
+        client = self._settings(connection).client
         decision = await self._enforce(connection, response)
         try:
             yield decision
         finally:
             if decision is not None:
-                self._settings(connection).client.release_soon(decision)
+                client.release_soon(decision)
 
     async def check(self, connection: HTTPConnection) -> Decision | None:
         """What is decided for a request, or a message of a WebSocket; None if it is exempt."""

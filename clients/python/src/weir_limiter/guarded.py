@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from .asgi import Receive, Scope, Send
     from .fastapi import Limit
 
-_DECISION: Final = "weir_decision"
+# By how many limits there are further in, since one endpoint may have several.
+_DECISION: Final = "weir_decision_{}"
+# All of them share it: FastAPI passes a connection under one name only.
 _CONNECTION: Final = "weir_connection"
 
 
@@ -30,7 +32,11 @@ def guard(endpoint: Any, limit: Limit) -> Any:
     """The endpoint, with the limit before it."""
     if not callable(endpoint) or inspect.isclass(endpoint):
         raise OptionError("limited", f"{quoted(endpoint)} is no function; put it below the route")
-    is_async = inspect.iscoroutinefunction(endpoint)
+    is_async = inspect.iscoroutinefunction(endpoint) or inspect.iscoroutinefunction(
+        getattr(endpoint, "__call__", None)  # noqa: B004 - An object that is called as one.
+    )
+    depth = getattr(endpoint, "weir_limits", 0)
+    wanted = _DECISION.format(depth)
 
     async def call(*args: Any, **kwargs: Any) -> Any:
         if is_async:
@@ -41,13 +47,16 @@ def guard(endpoint: Any, limit: Limit) -> Any:
     async def guarded(*args: Any, **kwargs: Any) -> Any:
         if _CONNECTION not in kwargs:
             return await _guard_by_itself(call, limit, args, kwargs)
-        decision, connection = kwargs.pop(_DECISION), kwargs.pop(_CONNECTION)
+        decision, connection = kwargs.pop(wanted), kwargs[_CONNECTION]
+        if not depth:
+            del kwargs[_CONNECTION]
         result = await call(*args, **kwargs)
         if isinstance(result, Response) and decision is not None:
             _tell(limit, connection, result, decision)
         return result
 
-    signature = _amended(endpoint, limit)
+    guarded.weir_limits = depth + 1  # type: ignore[attr-defined]
+    signature = _amended(endpoint, limit, wanted)
     if signature is not None:
         guarded.__signature__ = signature  # type: ignore[attr-defined]
     return guarded
@@ -62,7 +71,7 @@ def _tell(limit: Limit, connection: HTTPConnection, response: Response, decision
             response.headers[name] = value
 
 
-def _amended(endpoint: Callable[..., Any], limit: Limit) -> inspect.Signature | None:
+def _amended(endpoint: Callable[..., Any], limit: Limit, decision: str) -> inspect.Signature | None:
     """What FastAPI is shown; None if there is no FastAPI."""
     try:
         from fastapi import Depends  # noqa: PLC0415
@@ -75,13 +84,15 @@ def _amended(endpoint: Callable[..., Any], limit: Limit) -> inspect.Signature | 
         signature = inspect.signature(endpoint)
     wanted = [
         inspect.Parameter(
-            _DECISION, inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[Any, Depends(limit)]
+            decision, inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[Any, Depends(limit)]
         ),
         inspect.Parameter(_CONNECTION, inspect.Parameter.KEYWORD_ONLY, annotation=HTTPConnection),
     ]
     given = list(signature.parameters.values())
     rest = [p for p in given if p.kind is inspect.Parameter.VAR_KEYWORD]
-    given = [p for p in given if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    given = [
+        p for p in given if p.kind is not inspect.Parameter.VAR_KEYWORD and p.name != _CONNECTION
+    ]
     return signature.replace(parameters=[*given, *wanted, *rest])
 
 

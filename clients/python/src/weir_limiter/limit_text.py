@@ -67,7 +67,6 @@ class Limit:
         return self.lease > 0
 
 
-@functools.lru_cache(maxsize=1024)
 def parse_limit(text: str, algorithm: str | None = None, option: str = "limit") -> Limit:
     """The limit that this text says, or an OptionError that names the place."""
     if algorithm is not None and algorithm not in ALGORITHMS:
@@ -77,7 +76,12 @@ def parse_limit(text: str, algorithm: str | None = None, option: str = "limit") 
         )
     if not isinstance(text, str):
         raise OptionError(option, f'{quoted(text)} is no limit; write text such as "100/min"')
-    return _Reader(text, algorithm or "token_bucket", option).read()
+    return _parse(text, algorithm or "token_bucket", option)
+
+
+@functools.lru_cache(maxsize=1024)
+def _parse(text: str, algorithm: str, option: str) -> Limit:
+    return _Reader(text, algorithm, option).read()
 
 
 class _Reader:

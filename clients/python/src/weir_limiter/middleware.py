@@ -17,13 +17,17 @@ from .asgi import (
     Send,
     Source,
     add_headers,
+    check_flag,
+    check_function,
     check_source,
+    check_text,
     is_preflight,
     keep_state,
     request_of,
     resolve,
 )
-from .client import WeirClient
+from .at_start import refuse, told_at_start
+from .client import WeirClient, check_client
 from .client_address import ClientAddresses
 from .denial import Denial, inside_cors
 from .errors import OptionError
@@ -50,6 +54,10 @@ class WeirMiddleware:
     policy of the service decides; with `limit` a limit in code does.
     """
 
+    #: Why it cannot be, where the server is told so when it starts.
+    refused: OptionError | None = None
+
+    @told_at_start
     def __init__(
         self,
         app: App,
@@ -94,8 +102,17 @@ class WeirMiddleware:
                 static_limit=static_limit,
                 share=share,
             )
-        elif servers is not None:
-            raise OptionError("servers", "not with a client, which has its own; write one of them")
+        else:
+            check_client(
+                client,
+                servers=servers,
+                token=token,
+                tls=tls,
+                deadline=None if deadline == DEFAULT_DEADLINE else deadline,
+                on_failure=None if on_failure == "open" else on_failure,
+                static_limit=static_limit,
+                share=None if share == 1 else share,
+            )
         self.client = client
         self.facts = Facts(
             addresses=ClientAddresses(
@@ -112,8 +129,12 @@ class WeirMiddleware:
             headers=headers,
         )
         check_source("key", key)
-        check_source("exempt_when", exempt_when)
-        check_source("on_denied", on_denied)
+        check_function("exempt_when", exempt_when)
+        check_function("on_denied", on_denied)
+        check_flag("rate_limit_headers", rate_limit_headers)
+        check_flag("enabled", enabled)
+        check_text("rule", rule)
+        check_text("scope", scope)
         self._limit = limit
         self._algorithm = algorithm
         self._key = key
@@ -141,7 +162,9 @@ class WeirMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Of ASGI."""
         kind = scope["type"]
-        if kind == "lifespan":
+        if self.refused is not None:
+            await refuse(self.refused, scope, receive, send)
+        elif kind == "lifespan":
             await self._live(scope, receive, send)
         elif kind not in ("http", "websocket"):
             await self.app(scope, receive, send)

@@ -26,12 +26,14 @@ class Pace:
 
     def __init__(self, jitter: Callable[[], float] = random.random) -> None:
         self.blocked_until = 0.0
-        self.budget: int | None = None
+        # Nobody knows before the first answer, so that one goes ahead here too.
+        self.budget: int | None = 1
         self.under_way = 0
         self._jitter = jitter
         self._sent = 0
         self._budget_of = 0
         self._refusals = 0
+        self._is_known = False
 
     def wait(self, now: float) -> float | None:
         """How long none may be sent; None if that depends on answers to come."""
@@ -74,6 +76,9 @@ class Pace:
                 self._budget_of = self._sent
             else:
                 self.budget = min(self.budget, remaining)
+        elif not self._is_known:
+            self.budget = None
+        self._is_known = True
         return wait or 0.0
 
     def _block(self, until: float) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from .connection import Full, Lost
+from .connection import Answer, Full, Lost
 from .decision import Decision
 from .notices import Notices
-from .resp import ErrorReply
+from .resp import ErrorReply, encode
 from .server import Server
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ class Pool:
         ]
         self._first: Server | None = self._servers[0]
         self._trouble = False
+        self._closed = False
 
     async def ask(self, command: bytes, undo: bytes | None) -> Decision | Unanswered:
         """Asks the first that is up, and others while the deadline lasts."""
@@ -66,7 +67,11 @@ class Pool:
             asked = server.ask(command, now + (until - now) / self._hopes(tried), undo)
             if isinstance(asked, Full):
                 return self._alone(f"{server.address.text} has too many questions under way")
-            answer = await asked
+            try:
+                answer = await asked
+            except asyncio.CancelledError:
+                self._give_back(asked, undo)
+                raise
             if type(answer) is Decision:
                 if self._trouble:
                     self._answered(server, tried)
@@ -76,6 +81,9 @@ class Pool:
             if why is None:
                 self._answered(server, tried)
                 return Unanswered("", answer.text if type(answer) is ErrorReply else "")
+            if self._closed:
+                # Asked of another, it would leave a connection that nobody closes.
+                return Unanswered(why)
             self._trouble = True
             tried.append(server)
             following = next((s for s in self._servers if s.is_up and s not in tried), None)
@@ -107,8 +115,15 @@ class Pool:
         if 0 <= place < len(self._servers):
             self._servers[place].tell(command, self.loop.time() + _TELL_WITHIN)
 
+    def _give_back(self, asked: asyncio.Future[Answer], undo: bytes | None) -> None:
+        """Whoever asked has gone in the very moment of the answer, and has not seen it."""
+        answer = None if asked.cancelled() or not asked.done() else asked.result()
+        if undo is not None and type(answer) is Decision and answer.reservation is not None:
+            self.tell(encode([undo, answer.reservation.encode()]), answer.server)
+
     async def close(self) -> None:
         """Ends all connections, and the search for services."""
+        self._closed = True
         for server in self._servers:
             await server.close()
 

@@ -42,7 +42,11 @@ class RateLimited(HTTPException):
 
 
 def _say(body: bytes, message: str) -> bytes:
-    told: dict[str, Any] = json.loads(body)
+    try:
+        told: dict[str, Any] = dict(json.loads(body))
+    except (ValueError, TypeError):
+        # A service of another version may say nothing, or something else.
+        told = {"error": "rate_limited", "message": message}
     told["message" if "message" in told else "detail"] = message
     return json.dumps(told, separators=(",", ":")).encode()
 

@@ -48,6 +48,7 @@ class Server:
         self._looking: asyncio.TimerHandle | asyncio.Task[None] | None = None
         self._pause = _FIRST_LOOK
         self._closed = False
+        self._was_asked = False
 
     def ask(
         self, command: bytes, until: float, undo: bytes | None
@@ -56,12 +57,17 @@ class Server:
         connection = self._connection
         if connection is None:
             connection = self._connection = self._connect()
+            self._was_asked = True
         return connection.ask(command, until, undo)
 
     def tell(self, command: bytes, until: float) -> None:
-        """Sends a command whose answer does not matter, if there is a connection."""
-        if self._connection is not None:
-            self._connection.tell(command, until)
+        """Sends a command whose answer does not matter, unless it is down."""
+        connection = self._connection
+        if connection is None and self.is_up and not self._closed and self._was_asked:
+            # It was closed while nobody used it, as it is when a place is held for long.
+            connection = self._connection = self._connect()
+        if connection is not None:
+            connection.tell(command, until)
 
     def answered(self) -> None:
         """It does what it is there for, so that a failure to come is a new one."""
@@ -127,7 +133,8 @@ class Server:
             connection.close()
             await connection.closed()
             raise
-        if type(answer) is not Simple:
+        # With what follows the answer it may have ended already.
+        if type(answer) is not Simple or connection.is_lost:
             connection.close()
             await connection.closed()
             self._look_later()

@@ -10,7 +10,8 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from .client import WeirClient
+from .asgi import check_flag
+from .client import WeirClient, check_client
 from .client_address import ClientAddresses
 from .facts import Facts
 
@@ -56,7 +57,12 @@ def configure(
     addresses = ClientAddresses(
         trusted_proxies=trusted_proxies, hops=hops, header=proxy_header, ipv6_prefix=ipv6_prefix
     )
-    client = WeirClient(**options) if client is None else client
+    check_flag("enabled", enabled)
+    check_flag("rate_limit_headers", rate_limit_headers)
+    if client is None:
+        client = WeirClient(**options)
+    else:
+        check_client(client, **options)
     chosen.settings = Settings(client, Facts(addresses=addresses), enabled, rate_limit_headers)
     return client
 
