@@ -131,6 +131,9 @@ class Case:
             return self._call(thing["http"])
         if "http_together" in thing:
             return self._call_together(thing["http_together"])
+        if "flood" in thing:
+            calls = [thing["flood"]["call"]] * thing["flood"]["number"]
+            return self._tell({"op": "together", "calls": calls})
         return self._until(thing)
 
     def _tell(self, thing):

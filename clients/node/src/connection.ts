@@ -8,7 +8,10 @@ import { connect as connectTls, type SecureContext } from 'node:tls';
 import { NonsenseError, ReplyReader, type Reply } from './resp.js';
 import type { Address } from './servers.js';
 
-const MAX_IN_FLIGHT = 1024;
+/** Far above what a service takes up at a time, so that a flood waits rather than passes undecided. */
+const MAX_IN_FLIGHT = 16 * 1024;
+/** So many that were answered are kept until the list is made shorter. */
+const MAX_ANSWERED = 1024;
 const READ_BUFFER = 16 * 1024;
 const KEEP_ALIVE_MS = 30_000;
 /** Node.js allows no less for one address of several. */
@@ -156,7 +159,7 @@ export class Connection<Item extends Pending> {
       this.pending.length = 0;
       this.first = 0;
       this.timer?.unref();
-    } else if (this.first >= MAX_IN_FLIGHT) {
+    } else if (this.first >= MAX_ANSWERED) {
       this.pending = this.pending.slice(this.first);
       this.first = 0;
     }

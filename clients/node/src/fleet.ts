@@ -49,7 +49,7 @@ export class Fleet {
       question.settle(new WeirError('unavailable', reason));
     } else if (server.isFull) {
       question.settle(
-        new WeirError('overloaded', `${server.address.text} has not answered 1024 questions yet`),
+        new WeirError('overloaded', `${server.address.text} has too many questions under way`),
       );
     } else {
       question.tried |= 1 << server.place;
