@@ -123,7 +123,7 @@ test('A process that stood still does not take that for a time-out', async (t) =
   const [daemon] = await daemons(t, 1);
   const client = new Client({
     servers: [daemon.address],
-    deadline: 50,
+    deadline: 400,
     onFailure: 'closed',
     logger: collector(),
   });
@@ -133,14 +133,14 @@ test('A process that stood still does not take that for a time-out', async (t) =
     while (performance.now() < end);
   };
   await client.limit('warm', '1M/h');
-  for (let round = 0; round < 5; round += 1) {
+  for (let round = 0; round < 2; round += 1) {
     // Before it was written, and after.
     const before = client.limit('still', '1M/h');
-    standStill(120);
+    standStill(900);
     assert.equal((await before).source, 'memory');
     const after = client.limit('still', '1M/h');
     await new Promise(setImmediate);
-    standStill(120);
+    standStill(900);
     assert.equal((await after).source, 'memory');
   }
 });

@@ -2,7 +2,9 @@
 
 import os
 
-from fastapi import Depends, FastAPI
+from collections.abc import Awaitable, Callable
+
+from fastapi import Depends, FastAPI, Request, Response
 
 from weir_limiter import WeirMiddleware, limit
 
@@ -12,6 +14,13 @@ app.add_middleware(
     on_failure="closed",
     deadline=float(os.environ.get("SHOP_DEADLINE", "5")),
 )
+
+
+@app.middleware("http")
+async def say_who(request: Request, pass_on: Callable[[Request], Awaitable[Response]]) -> Response:
+    response = await pass_on(request)
+    response.headers["X-Process"] = str(os.getpid())
+    return response
 
 
 @app.get("/")
