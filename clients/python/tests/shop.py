@@ -1,7 +1,6 @@
 """An application for tests that need worker processes. Where its services are WEIR_SERVERS says."""
 
 import os
-
 from collections.abc import Awaitable, Callable
 
 from fastapi import Depends, FastAPI, Request, Response
