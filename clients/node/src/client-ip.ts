@@ -45,15 +45,22 @@ function elementsOf(header: string, kind: ProxyHeader): (string | undefined)[] {
   return splitUnquoted(header, ',').map(forwardedFor);
 }
 
-/** RFC 7239: `for=192.0.2.60;proto=http;by=203.0.113.43`, or `for="[2001:db8::17]:4711"`. */
+const PAIR = /^\s*([\w!#$%&'*+.^`|~-]+)=(?:"((?:[^"\\]|\\.)*)"|([^\s",;]*))\s*$/;
+
+/** RFC 7239: `for=192.0.2.60;proto=http;by=203.0.113.43`, or `for="[2001:db8::17]:4711"`. Nothing in
+ * it may be malformed: a quote that a client leaves open makes what a proxy appends a part of the
+ * client's own element. */
 function forwardedFor(element: string): string | undefined {
-  const values = splitUnquoted(element, ';')
-    .map((pair) => /^\s*for\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s"]*))\s*$/i.exec(pair))
-    .filter((match) => match !== null);
-  const [match] = values;
-  if (match === undefined || values.length > 1) return undefined;
-  const [, quoted, token] = match;
-  return addressIn(quoted?.replace(/\\(.)/g, '$1') ?? token ?? '');
+  let found: string | undefined;
+  for (const text of splitUnquoted(element, ';')) {
+    const pair = PAIR.exec(text);
+    if (pair === null) return undefined;
+    const [, name = '', quoted, token] = pair;
+    if (name.toLowerCase() !== 'for') continue;
+    if (found !== undefined) return undefined;
+    found = quoted?.replace(/\\(.)/g, '$1') ?? token ?? '';
+  }
+  return found === undefined ? undefined : addressIn(found);
 }
 
 function splitUnquoted(text: string, separator: string): string[] {

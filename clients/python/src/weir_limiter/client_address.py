@@ -132,6 +132,8 @@ def _forwarded(text: str) -> list[str]:
             # From here on nobody knows where elements end: none of them is believed.
             return [""]
         if pair[1].lower() == "for":
+            if elements[-1]:
+                return [""]  # Said twice, so nobody knows which.
             elements[-1] = pair[2] if pair[2] is not None else pair[3]
         if pair[4] == ",":
             elements.append("")
