@@ -136,17 +136,22 @@ impl Proxies {
     }
 }
 
-/// The `for` of an element of `Forwarded`.
+/// The `for` of an element of `Forwarded`; `None` if anything in it is malformed: a quote that a
+/// client leaves open makes what a proxy appends a part of the client's own element.
 fn forwarded_for(element: &str) -> Option<IpAddr> {
     let mut found = None;
     for pair in split_outside_quotes(element, ';') {
         let (name, value) = pair.trim().split_once('=')?;
+        let quoted = value.strip_prefix('"').map(|rest| rest.strip_suffix('"'));
+        let value = quoted.unwrap_or(Some(value))?;
+        if value.contains('"') {
+            return None;
+        }
         if name.eq_ignore_ascii_case("for") {
             if found.is_some() {
                 return None;
             }
-            let unquoted = value.strip_prefix('"').map(|rest| rest.strip_suffix('"'));
-            found = Some(unquoted.unwrap_or(Some(value))?);
+            found = Some(value);
         }
     }
     parse_element(found?)
@@ -258,6 +263,32 @@ impl Network {
                 difference.checked_shr(shift).unwrap_or(0) == 0
             }
             _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quote_that_a_client_leaves_open_does_not_hide_what_a_proxy_appends() {
+        let peer: IpAddr = "10.0.0.1".parse().unwrap();
+        for proxies in [Proxies::behind(["10.0.0.0/8"]).unwrap(), Proxies::hops(1)] {
+            let proxies = proxies.header(ForwardedHeader::Forwarded);
+            for forged in
+                ["for=192.0.2.66;x=\"", "for=192.0.2.66;x=\"\\", "x=\";for=192.0.2.66;y=\""]
+            {
+                for appended in
+                    ["for=203.0.113.9", "for=\"[2001:db8::9]\"", "for=\"203.0.113.9:80\""]
+                {
+                    let mut headers = HeaderMap::new();
+                    let line = format!("{forged}, {appended}");
+                    headers.insert(http::header::FORWARDED, line.parse().unwrap());
+                    let client = proxies.client(peer, &headers);
+                    assert_ne!(client.to_string(), "192.0.2.66", "{line}");
+                }
+            }
         }
     }
 }
