@@ -11,6 +11,9 @@ use crate::resp::Command;
 const LONGEST_PATH: usize = 16 * 1024;
 const LONGEST_VALUE: usize = 4 * 1024;
 const MOST_BYTES: usize = 48 * 1024;
+/// The service refuses a question that costs more, and with that would let it pass. No limit holds
+/// so much.
+const MOST_COST: u64 = 1_000_000_000_000_000;
 
 /// What is known of a request, for the policy to decide.
 ///
@@ -122,7 +125,7 @@ impl Ask {
     }
 
     pub(crate) fn set_cost(&mut self, cost: u64) {
-        self.cost = Some(cost);
+        self.cost = Some(cost.min(MOST_COST));
     }
 
     pub(crate) fn set_http(&mut self, form: HttpForm) {
@@ -198,6 +201,10 @@ impl<'a> LimitAsk<'a> {
     pub fn http(mut self, form: HttpForm) -> Self {
         self.http = Some(form);
         self
+    }
+
+    pub(crate) fn set_cost(&mut self, cost: u64) {
+        self.cost = Some(cost.min(MOST_COST));
     }
 
     pub(crate) fn cost_or_one(&self) -> u64 {

@@ -60,7 +60,7 @@ impl Decides for ByLimit {
             .algorithm(config.by.algorithm)
             .http(headers::accepted_form(&parts.headers));
         if let Some(cost) = &config.cost {
-            ask = ask.cost(cost(parts));
+            ask.set_cost(cost(parts));
         }
         config.weir.limit(&ask).await
     }

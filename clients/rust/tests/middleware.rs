@@ -296,3 +296,17 @@ async fn proxies_that_are_not_named_are_not_believed_and_one_warning_says_so() {
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].contains("trusted_proxies"), "{told:?}");
 }
+
+#[tokio::test]
+async fn a_cost_above_what_can_be_asked_is_too_much_and_no_way_around_the_limit() {
+    let service = Service::start(PER_IP);
+    let weir = Weir::connect([service.address()]).unwrap();
+    let by_policy = WeirLayer::policy(&weir).cost(|_| u64::MAX);
+    let by_limit = WeirLayer::limit(&weir, rate(100).per(hour)).cost(|_| u64::MAX);
+    let app = Router::new()
+        .route("/policy", get(hello).layer(by_policy))
+        .route("/limit", get(hello).layer(by_limit))
+        .layer(from("203.0.113.9"));
+    assert_eq!(status(&app, "/policy").await, 429);
+    assert_eq!(status(&app, "/limit").await, 429);
+}
