@@ -179,6 +179,11 @@ impl State {
         }
     }
 
+    /// Whether something is still to be written.
+    fn keeps_back(&self) -> bool {
+        !self.outgoing.is_empty() || self.unflushed
+    }
+
     fn flush_stream(&mut self, cx: &mut Context<'_>) {
         let flushed = self.stream.poll_flush(cx);
         self.unflushed = flushed.is_pending();
@@ -348,6 +353,11 @@ impl Question<'_> {
                 self.step = Step::Ended;
                 let Slot::Done(reply) = state.free_slot(slot) else { unreachable!() };
                 state.pass_on_reading(slot, wake);
+                if state.keeps_back() {
+                    // This one tried last, and would be woken when more can be written.
+                    let next = state.waiting(None).next();
+                    wake.extend(next);
+                }
                 Poll::Ready(Ok(reply))
             }
             Slot::Waiting(waker) => {
@@ -404,11 +414,63 @@ impl Drop for Question<'_> {
                 _ => state.slots[slot] = Slot::Abandoned,
             }
             state.pass_on_reading(slot, &mut wake);
-            if !state.outgoing.is_empty() || state.unflushed {
+            if state.keeps_back() {
                 // Who was to be woken when more can be written may be this one.
                 wake.extend(state.waiting(None));
             }
         }
         wake.into_iter().for_each(Waker::wake);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+    use std::time::Duration;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::UnixStream;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_waits_to_be_written_is_not_forgotten_by_one_who_has_its_reply() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let connection = Arc::new(Connection::new(Stream::Unix(ours)));
+        // More than a socket takes at once.
+        let long = vec![b'x'; 8 << 20];
+        let commands = [&b"a"[..], &long, b"last"];
+        let wakers: [Arc<Woken>; 3] = Default::default();
+        let mut asked = commands.map(|command| connection.ask(command));
+        let mut poll = |index: usize| {
+            let waker = Waker::from(wakers[index].clone());
+            Pin::new(&mut asked[index]).poll(&mut Context::from_waker(&waker))
+        };
+        for index in [0, 1, 2, 1] {
+            assert!(poll(index).is_pending());
+        }
+        theirs.write_all(b"+a\r\n+b\r\n").await.unwrap();
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        assert!(poll(0).is_ready());
+        // The last one reads, and the second, which has its reply, is the last who tried to write.
+        assert!(poll(2).is_pending());
+        wakers[2].0.store(0, Ordering::SeqCst);
+        assert!(poll(1).is_ready());
+        let mut taken = vec![0; 1 << 16];
+        let waiting = Duration::from_millis(50);
+        while let Ok(read) = tokio::time::timeout(waiting, theirs.read(&mut taken)).await {
+            assert!(read.unwrap() > 0);
+        }
+        assert!(wakers[2].0.load(Ordering::SeqCst) > 0);
     }
 }
