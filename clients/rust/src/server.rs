@@ -21,8 +21,13 @@ const LAST_LOOK: Duration = Duration::from_secs(5);
 /// A handshake takes longer than a question, and nobody waits for it longer than they would.
 const TO_CONNECT: Duration = Duration::from_secs(1);
 
-/// After which a question looks for its reply by itself.
+/// After which a question looks for its reply by itself; each time it waits twice as long.
 const PATIENCE: Duration = Duration::from_millis(5);
+
+/// A timer that fires so late says that this program was held up, and what it sends only then gets
+/// a little time to be answered.
+const HELD_UP: Duration = Duration::from_millis(10);
+const AFTER_HOLD_UP: Duration = Duration::from_millis(25);
 
 /// What all servers of a client share.
 pub(crate) struct Credentials {
@@ -238,11 +243,16 @@ async fn ask_on(
     until: Instant,
 ) -> Result<Bytes, Lost> {
     let mut asked = Asked { question: connection.ask(command), until };
-    let patience = until.min(Instant::now() + PATIENCE);
-    let timer = sleep_until(patience);
+    reply_to(&mut asked.question, until).await
+}
+
+async fn reply_to(question: &mut Question<'_>, until: Instant) -> Result<Bytes, Lost> {
+    let mut patience = PATIENCE;
+    let mut latest = until;
+    let timer = sleep_until(until.min(Instant::now() + patience));
     tokio::pin!(timer);
     std::future::poll_fn(|cx| loop {
-        if let Poll::Ready(reply) = Pin::new(&mut asked.question).poll(cx) {
+        if let Poll::Ready(reply) = Pin::new(&mut *question).poll(cx) {
             return Poll::Ready(reply);
         }
         if timer.as_mut().poll(cx).is_pending() {
@@ -250,15 +260,20 @@ async fn ask_on(
         }
         // Whoever reads, or all of this program, may have been busy with something else, and the
         // reply may be there all the same.
-        asked.question.take_over();
-        if let Poll::Ready(reply) = Pin::new(&mut asked.question).poll(cx) {
+        question.take_over();
+        if let Poll::Ready(reply) = Pin::new(&mut *question).poll(cx) {
             return Poll::Ready(reply);
         }
-        if timer.deadline() >= until {
-            connection.lose("it did not answer in time");
-            return Poll::Ready(Err(Lost::Failed("it did not answer in time".into())));
+        let now = Instant::now();
+        if timer.deadline() >= latest {
+            if latest > until || now < until + HELD_UP {
+                question.connection().lose("it did not answer in time");
+                return Poll::Ready(Err(Lost::Failed("it did not answer in time".into())));
+            }
+            latest = now + AFTER_HOLD_UP;
         }
-        timer.as_mut().reset(until);
+        patience *= 2;
+        timer.as_mut().reset(latest.min(now + patience));
     })
     .await
 }
@@ -284,11 +299,7 @@ impl Drop for Asked<'_> {
 
 async fn give_back(mut question: Question<'static>, until: Instant) {
     let connection = question.connection();
-    let reply = tokio::select! {
-        biased;
-        reply = &mut question => reply,
-        () = sleep_until(until) => return connection.lose("it did not answer in time"),
-    };
+    let reply = reply_to(&mut question, until).await;
     let Some(Reply::Decision(decision)) = reply.ok().and_then(|reply| resp::read(&reply).ok())
     else {
         return;

@@ -263,3 +263,55 @@ async fn answers_in_pieces_are_put_together() {
         assert_eq!(weir.check(&Ask::new()).await.remaining, 42);
     }
 }
+
+#[tokio::test]
+async fn a_program_that_was_held_up_does_not_take_the_service_for_one_that_hangs() {
+    let (_guard, told) = warnings();
+    let (first, second) = (Service::start(PER_USER), Service::start(PER_USER));
+    let weir = Weir::connect([first.address(), second.address()]).unwrap();
+    for _ in 0..3 {
+        assert_eq!(weir.check(&Ask::new().user("ann")).await.source, Source::Memory);
+        let ask = |user: &'static str| {
+            let weir = weir.clone();
+            tokio::spawn(async move { weir.check(&Ask::new().user(user)).await })
+        };
+        // What comes second has not left yet when nothing else happens for a while.
+        let asked = [ask("bob"), ask("cid"), ask("dan")];
+        let given_up = ask("eve");
+        tokio::task::yield_now().await;
+        given_up.abort();
+        let busy = tokio::spawn(async { std::thread::sleep(Duration::from_millis(400)) });
+        for answer in asked {
+            assert_eq!(answer.await.unwrap().source, Source::Memory);
+        }
+        busy.await.unwrap();
+    }
+    assert_eq!(*told.lock().unwrap(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn nobody_waits_for_a_question_that_took_over_reading_and_is_not_polled_any_more() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let answer = b"*2\r\n$7\r\nallowed\r\n:1\r\n";
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut buffer = [0; 4096];
+        let _ = stream.read(&mut buffer).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(60)).await;
+        stream.write_all(&answer.repeat(2)).await.unwrap();
+        let _ = stream.read_to_end(&mut Vec::new()).await;
+    });
+    let deadline = Duration::from_secs(5);
+    let weir = Weir::builder().servers([address]).deadline(deadline).build().unwrap();
+    let start = Instant::now();
+    let asking = weir.clone();
+    let first = tokio::spawn(async move { asking.check(&Ask::new().user("ann")).await });
+    tokio::time::sleep(Duration::from_millis(2)).await;
+    let ask = Ask::new().user("bob");
+    let mut second = std::pin::pin!(weir.check(&ask));
+    assert!(tokio::time::timeout(Duration::from_millis(20), &mut second).await.is_err());
+    assert!(first.await.unwrap().allowed);
+    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
+    assert!(second.await.allowed);
+}
