@@ -315,3 +315,25 @@ async fn nobody_waits_for_a_question_that_took_over_reading_and_is_not_polled_an
     assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
     assert!(second.await.allowed);
 }
+
+#[tokio::test]
+async fn names_that_are_long_are_told_apart_at_their_end_too() {
+    let mut service = Service::start(PER_USER);
+    let weir = Weir::builder()
+        .servers([service.address()])
+        .on_failure(OnFailure::Static)
+        .static_limit(rate(100).per(hour))
+        .build()
+        .unwrap();
+    let (ann, bob) = ("x".repeat(8000) + "ann", "x".repeat(8000) + "bob");
+    let limit = rate(100).per(hour);
+    for left in [99, 98, 97] {
+        if left == 97 {
+            service.kill();
+        }
+        for name in [&ann, &bob] {
+            assert_eq!(weir.check(&Ask::new().user(name)).await.remaining, left);
+            assert_eq!(weir.limit(&LimitAsk::new(name, &limit)).await.remaining, left);
+        }
+    }
+}
