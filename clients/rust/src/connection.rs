@@ -13,6 +13,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
@@ -22,6 +23,8 @@ use crate::transport::Stream;
 /// Beyond this nobody is helped by asking.
 pub(crate) const MOST_UNDER_WAY: usize = 1024;
 const READ_SIZE: usize = 16 * 1024;
+/// Who has not been asked for so long may have gone.
+const REST: Duration = Duration::from_millis(100);
 
 /// Why there is no reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +59,8 @@ struct State {
     order: VecDeque<usize>,
     /// Who reads.
     reader: Option<usize>,
+    /// When it was asked last.
+    asked: Instant,
 }
 
 #[derive(Debug)]
@@ -82,6 +87,7 @@ impl Connection {
                 free: Vec::new(),
                 order: VecDeque::new(),
                 reader: None,
+                asked: Instant::now(),
             }),
         }
     }
@@ -99,6 +105,13 @@ impl Connection {
 
     pub(crate) fn is_lost(&self) -> bool {
         self.lock().lost.is_some()
+    }
+
+    /// Whether nothing has happened here for a while, perhaps because the runtime stood still, which
+    /// then does not know yet that it was closed.
+    pub(crate) fn has_rested(&self) -> bool {
+        let state = self.lock();
+        state.order.is_empty() && state.asked.elapsed() > REST
     }
 
     pub(crate) fn ask<'a>(self: &Arc<Self>, command: &'a [u8]) -> Question<'a> {
@@ -313,6 +326,7 @@ impl Question<'_> {
         let slot = state.take_slot(Slot::Waiting(cx.waker().clone()));
         state.order.push_back(slot);
         if idle {
+            state.asked = Instant::now();
             state.write(cx, self.command);
             if state.lost.is_some() {
                 // It was closed before this was sent.
@@ -427,7 +441,6 @@ impl Drop for Question<'_> {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::task::Wake;
-    use std::time::Duration;
 
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::UnixStream;

@@ -86,6 +86,9 @@ impl Server {
     ) -> Result<Bytes, Failure> {
         for fresh in [false, true] {
             let connection = self.connection(until).await?;
+            if connection.has_rested() {
+                tokio::task::yield_now().await;
+            }
             match ask_on(&connection, command.bytes(), until).await {
                 Ok(reply) => return Ok(reply),
                 Err(Lost::Full) => return Err(Failure::Full),

@@ -337,3 +337,87 @@ async fn names_that_are_long_are_told_apart_at_their_end_too() {
         }
     }
 }
+
+#[test]
+fn a_connection_that_was_closed_while_the_runtime_stood_still_is_made_anew() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (closed, is_closed) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        use std::io::{Read, Write};
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(b"*2\r\n$7\r\nallowed\r\n:0\r\n");
+            // Some time after the answer.
+            std::thread::sleep(Duration::from_millis(50));
+            drop(stream);
+            let _ = closed.send(());
+        }
+    });
+    let weir = Weir::connect([address]).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    for _ in 0..3 {
+        let ask = Ask::new().user("ann");
+        assert!(!runtime.block_on(weir.check(&ask)).allowed, "it answers, and denies");
+        is_closed.recv().unwrap();
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// What is done to a question, in some order that is the same each time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn whatever_becomes_of_questions_those_who_wait_get_their_own_answers() {
+    let service = Service::start(PER_USER);
+    let deadline = Duration::from_secs(20);
+    let weir = Weir::builder().servers([service.address()]).deadline(deadline).build().unwrap();
+    let tasks: Vec<_> = (0..32_u64)
+        .map(|number| {
+            let weir = weir.clone();
+            tokio::spawn(async move {
+                let mut held = Vec::new();
+                let mut chance = number * 0x9e37_79b9 + 1;
+                for turn in 0..60_u64 {
+                    chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    let weir = weir.clone();
+                    let cost = chance >> 33 & 63;
+                    let user = format!("{number}-{turn}");
+                    let asking = async move {
+                        let decision = weir.check(&Ask::new().user(&user).cost(cost)).await;
+                        assert_eq!(
+                            (decision.source, decision.remaining),
+                            (Source::Memory, 100 - cost)
+                        );
+                    };
+                    let mut asking = Box::pin(asking);
+                    let polls = match chance >> 40 & 7 {
+                        // To its end.
+                        0..=3 => usize::MAX,
+                        polls => usize::try_from(polls - 4).unwrap(),
+                    };
+                    let mut polled = 0;
+                    std::future::poll_fn(|cx| {
+                        if polled == polls || asking.as_mut().poll(cx).is_ready() {
+                            return std::task::Poll::Ready(());
+                        }
+                        polled += 1;
+                        std::task::Poll::Pending
+                    })
+                    .await;
+                    // Given up, or kept and not polled for a while.
+                    if polls != usize::MAX && polled == polls && chance >> 50 & 1 == 1 {
+                        held.push(asking);
+                    }
+                    if held.len() > 3 {
+                        drop(held.remove(0));
+                    }
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        tokio::time::timeout(Duration::from_secs(15), task).await.unwrap().unwrap();
+    }
+    let last = weir.check(&Ask::new().user("last")).await;
+    assert_eq!((last.source, last.remaining), (Source::Memory, 99));
+}
