@@ -89,7 +89,7 @@ impl Server {
             if connection.has_rested() {
                 tokio::task::yield_now().await;
             }
-            match ask_on(&connection, command.bytes(), until).await {
+            match ask_on(&connection, command.bytes(), until, Some(self)).await {
                 Ok(reply) => return Ok(reply),
                 Err(Lost::Full) => return Err(Failure::Full),
                 Err(Lost::Idle) if !fresh => self.forget(&connection),
@@ -227,7 +227,7 @@ async fn greet(connection: &Arc<Connection>, words: &[&str], until: Instant) -> 
     let mut command = Command::new(words[0]);
     words[1..].iter().for_each(|word| command.push(word.as_bytes()));
     let command = command.finish();
-    match ask_on(connection, command.bytes(), until).await {
+    match ask_on(connection, command.bytes(), until, None).await {
         Ok(reply) => match resp::read(&reply) {
             Ok(Reply::Word) => Ok(()),
             Ok(Reply::Error(text)) => Err(text),
@@ -244,8 +244,9 @@ async fn ask_on(
     connection: &Arc<Connection>,
     command: &[u8],
     until: Instant,
+    server: Option<&Arc<Server>>,
 ) -> Result<Bytes, Lost> {
-    let mut asked = Asked { question: connection.ask(command), until };
+    let mut asked = Asked { question: connection.ask(command), until, server };
     reply_to(&mut asked.question, until).await
 }
 
@@ -286,6 +287,8 @@ async fn reply_to(question: &mut Question<'_>, until: Instant) -> Result<Bytes, 
 struct Asked<'a> {
     question: Question<'a>,
     until: Instant,
+    /// Whose connection it is, once it is one that all use.
+    server: Option<&'a Arc<Server>>,
 }
 
 impl Drop for Asked<'_> {
@@ -295,14 +298,18 @@ impl Drop for Asked<'_> {
         }
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let question = self.question.hand_over();
-            runtime.spawn(give_back(question, self.until));
+            runtime.spawn(give_back(question, self.until, self.server.cloned()));
         }
     }
 }
 
-async fn give_back(mut question: Question<'static>, until: Instant) {
+async fn give_back(mut question: Question<'static>, until: Instant, server: Option<Arc<Server>>) {
     let connection = question.connection();
     let reply = reply_to(&mut question, until).await;
+    if let (Err(Lost::Failed(why)), Some(server)) = (&reply, server) {
+        // Or the next who asks would have to find that out.
+        server.fail(&connection, why.clone());
+    }
     let Some(Reply::Decision(decision)) = reply.ok().and_then(|reply| resp::read(&reply).ok())
     else {
         return;

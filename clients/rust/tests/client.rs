@@ -421,3 +421,26 @@ async fn whatever_becomes_of_questions_those_who_wait_get_their_own_answers() {
     let last = weir.check(&Ask::new().user("last")).await;
     assert_eq!((last.source, last.remaining), (Source::Memory, 99));
 }
+
+#[tokio::test]
+async fn a_service_that_was_slow_to_one_who_has_gone_is_looked_for_at_once() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    tokio::spawn(async move {
+        let (hanging, _) = listener.accept().await.unwrap();
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut buffer = [0; 4096];
+        while let Ok(1..) = stream.read(&mut buffer).await {
+            let ping = buffer.starts_with(b"*1\r\n$4\r\nPING");
+            let denied = &b"*2\r\n$7\r\nallowed\r\n:0\r\n"[..];
+            stream.write_all(if ping { b"+PONG\r\n" } else { denied }).await.unwrap();
+        }
+        drop(hanging);
+    });
+    let deadline = Duration::from_millis(100);
+    let weir = Weir::builder().servers([address]).deadline(deadline).build().unwrap();
+    let ask = Ask::new().user("ann");
+    assert!(tokio::time::timeout(deadline / 4, weir.check(&ask)).await.is_err());
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    assert!(!weir.check(&ask).await.allowed, "it answers, and denies");
+}
