@@ -310,3 +310,18 @@ async fn a_cost_above_what_can_be_asked_is_too_much_and_no_way_around_the_limit(
     assert_eq!(status(&app, "/policy").await, 429);
     assert_eq!(status(&app, "/limit").await, 429);
 }
+
+#[tokio::test]
+async fn a_place_is_given_back_by_a_body_that_is_dropped_on_any_thread() {
+    let service = Service::start(PER_IP);
+    let weir = Weir::connect([service.address()]).unwrap();
+    // It is not time that gives it back.
+    let limit = concurrent(1).lease(Duration::from_secs(600));
+    let app = Router::new()
+        .route("/", get(hello).layer(WeirLayer::limit(&weir, limit)))
+        .layer(from("203.0.113.9"));
+    let response = app.clone().oneshot(path("/")).await.unwrap();
+    assert_eq!(status(&app, "/").await, 429);
+    std::thread::spawn(move || drop(response)).join().unwrap();
+    until(|| async { status(&app, "/").await == 200 }).await;
+}
