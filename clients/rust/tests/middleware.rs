@@ -325,3 +325,20 @@ async fn a_place_is_given_back_by_a_body_that_is_dropped_on_any_thread() {
     std::thread::spawn(move || drop(response)).join().unwrap();
     until(|| async { status(&app, "/").await == 200 }).await;
 }
+
+#[tokio::test]
+async fn an_attribute_that_is_said_twice_is_the_last() {
+    let policy = "rules:\n  - { name: by-path, key: [user, path], limit: 1/h }\n";
+    let service = Service::start(policy);
+    let weir = Weir::connect([service.address()]).unwrap();
+    let layer = WeirLayer::policy(&weir)
+        .user(|_| None)
+        .user(|_| Some("ann".into()))
+        .attribute("path", |_| Some("/one".into()))
+        .pass_header("x-plan")
+        .pass_header("X-Plan");
+    let app = Router::new().fallback(hello).layer(layer).layer(from("203.0.113.9"));
+    let request = |at| Request::get(at).header("x-plan", "a").body(Body::empty()).unwrap();
+    assert_eq!(ask(&app, request("/a")).await.0, StatusCode::OK);
+    assert_eq!(ask(&app, request("/b")).await.0, StatusCode::TOO_MANY_REQUESTS);
+}
