@@ -127,6 +127,8 @@ impl Proxies {
                 ForwardedHeader::XForwardedFor => {
                     elements.extend(line.split(',').map(parse_element));
                 }
+                // Nobody knows where its elements end.
+                ForwardedHeader::Forwarded if !is_whole(line) => return Vec::new(),
                 ForwardedHeader::Forwarded => {
                     elements.extend(split_outside_quotes(line, ',').map(forwarded_for));
                 }
@@ -136,22 +138,35 @@ impl Proxies {
     }
 }
 
-/// The `for` of an element of `Forwarded`; `None` if anything in it is malformed: a quote that a
-/// client leaves open makes what a proxy appends a part of the client's own element.
+/// Whether every quote is closed: one that a client leaves open makes what proxies append a part of
+/// the client's own element.
+fn is_whole(line: &str) -> bool {
+    split_outside_quotes(line, ',').flat_map(|element| split_outside_quotes(element, ';')).all(
+        |pair| {
+            let value = pair.trim().split_once('=').map_or(pair, |(_, value)| value);
+            unquoted(value).is_some_and(|value| !value.contains('"'))
+        },
+    )
+}
+
+/// `None` if it has a quote at its beginning and none at its end.
+fn unquoted(value: &str) -> Option<&str> {
+    match value.strip_prefix('"') {
+        Some(rest) => rest.strip_suffix('"'),
+        None => Some(value),
+    }
+}
+
+/// The `for` of an element of `Forwarded`.
 fn forwarded_for(element: &str) -> Option<IpAddr> {
     let mut found = None;
     for pair in split_outside_quotes(element, ';') {
         let (name, value) = pair.trim().split_once('=')?;
-        let quoted = value.strip_prefix('"').map(|rest| rest.strip_suffix('"'));
-        let value = quoted.unwrap_or(Some(value))?;
-        if value.contains('"') {
-            return None;
-        }
         if name.eq_ignore_ascii_case("for") {
             if found.is_some() {
                 return None;
             }
-            found = Some(value);
+            found = Some(unquoted(value)?);
         }
     }
     parse_element(found?)
@@ -289,6 +304,18 @@ mod tests {
                     assert_ne!(client.to_string(), "192.0.2.66", "{line}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_quote_that_a_client_leaves_open_does_not_move_what_proxies_append() {
+        let peer: IpAddr = "10.0.0.1".parse().unwrap();
+        let proxies = Proxies::hops(2).header(ForwardedHeader::Forwarded);
+        for forged in ["for=192.0.2.66, x=\"", "for=192.0.2.66, \"", "for=192.0.2.66, for=\"x"] {
+            let mut headers = HeaderMap::new();
+            let line = format!("{forged}, for=203.0.113.9, for=\"[2001:db8::9]\"");
+            headers.insert(http::header::FORWARDED, line.parse().unwrap());
+            assert_eq!(proxies.client(peer, &headers), peer, "{line}");
         }
     }
 }
