@@ -1,16 +1,23 @@
 //! What is asked: attributes of a request for a policy, or a key and its limit.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 use crate::failure::HttpForm;
 use crate::limit::{Algorithm, Limit};
 use crate::resp::Command;
+use crate::sha256;
 
 /// The service closes the connection, which all share, on a command above 64 KiB; and what is in a
-/// command, clients can choose. So values are cut, and what would be too much is left out.
+/// command, clients can choose. So names count by their hash, other values are cut, and what would
+/// be too much is left out.
+const LONGEST_NAME: usize = 1024;
 const LONGEST_PATH: usize = 16 * 1024;
 const LONGEST_VALUE: usize = 4 * 1024;
 const MOST_BYTES: usize = 48 * 1024;
+/// The service refuses a question that costs more, and with that would let it pass. No limit holds
+/// so much.
+const MOST_COST: u64 = 1_000_000_000_000_000;
 
 /// What is known of a request, for the policy to decide.
 ///
@@ -62,7 +69,8 @@ impl Ask {
     }
 
     /// Any attribute: `user`, `path`, `header.x-plan`, `descriptor.plan`. An empty value counts as
-    /// absent, and so does an `ip` that is no address. Values are cut at 4 KiB, paths at 16.
+    /// absent, and so does an `ip` that is no address. A `user`, `org`, `tier` or `api_key` of more
+    /// than 1 KiB counts by its hash; other values are cut at 4 KiB, paths at 16.
     pub fn set(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
         let value = value.as_ref();
         if name == "ip" {
@@ -101,14 +109,17 @@ impl Ask {
     }
 
     pub(crate) fn put(&mut self, name: &str, value: &[u8]) {
-        let longest = if name == "path" { LONGEST_PATH } else { LONGEST_VALUE };
-        let value = &value[..value.len().min(longest)];
+        let value = match name {
+            "user" | "org" | "tier" | "api_key" => shortened(value),
+            "path" => value[..value.len().min(LONGEST_PATH)].into(),
+            _ => value[..value.len().min(LONGEST_VALUE)].into(),
+        };
         if value.is_empty() || self.pairs.len() + name.len() + value.len() > MOST_BYTES {
             return;
         }
         self.count += 2;
         crate::resp::push_text(&mut self.pairs, name.as_bytes());
-        crate::resp::push_text(&mut self.pairs, value);
+        crate::resp::push_text(&mut self.pairs, &value);
         let rank = match name {
             "api_key" => 0,
             "user" => 1,
@@ -122,7 +133,7 @@ impl Ask {
     }
 
     pub(crate) fn set_cost(&mut self, cost: u64) {
-        self.cost = Some(cost);
+        self.cost = Some(cost.min(MOST_COST));
     }
 
     pub(crate) fn set_http(&mut self, form: HttpForm) {
@@ -130,7 +141,7 @@ impl Ask {
     }
 
     /// The first of `api_key`, `user` and `ip`.
-    pub(crate) fn who(&self) -> std::borrow::Cow<'_, str> {
+    pub(crate) fn who(&self) -> Cow<'_, str> {
         match self.who {
             Some((rank, from, to)) => {
                 let text = String::from_utf8_lossy(&self.pairs[from..to]);
@@ -200,6 +211,10 @@ impl<'a> LimitAsk<'a> {
         self
     }
 
+    pub(crate) fn set_cost(&mut self, cost: u64) {
+        self.cost = Some(cost.min(MOST_COST));
+    }
+
     pub(crate) fn cost_or_one(&self) -> u64 {
         self.cost.unwrap_or(1)
     }
@@ -210,8 +225,7 @@ impl<'a> LimitAsk<'a> {
 
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new("WEIR.LIMIT");
-        let key = self.key.as_bytes();
-        command.push(&key[..key.len().min(LONGEST_VALUE)]);
+        command.push(&shortened(self.key.as_bytes()));
         command.push(self.limit.text().as_bytes());
         if self.algorithm != Algorithm::TokenBucket {
             command.push(self.algorithm.as_str().as_bytes());
@@ -220,6 +234,14 @@ impl<'a> LimitAsk<'a> {
         push_form(&mut command, self.http);
         command.finish()
     }
+}
+
+/// Cut off, many would be one.
+pub(crate) fn shortened(name: &[u8]) -> Cow<'_, [u8]> {
+    if name.len() <= LONGEST_NAME {
+        return name.into();
+    }
+    format!("sha256:{}", sha256::hex(name)).into_bytes().into()
 }
 
 fn push_option(command: &mut Command, name: &str, value: Option<u64>) {

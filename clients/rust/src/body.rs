@@ -8,6 +8,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::combinators::UnsyncBoxBody;
 use pin_project_lite::pin_project;
+use tokio::runtime::Handle;
 
 use crate::client::Weir;
 use crate::decision::Reservation;
@@ -96,15 +97,23 @@ where
 /// A place under a concurrency limit, given back when this is dropped: the response is done, the
 /// client has gone, or the handler has panicked.
 pub(crate) struct Place {
-    pub(crate) weir: Weir,
-    pub(crate) reservation: Option<Reservation>,
+    weir: Weir,
+    reservation: Option<Reservation>,
+    /// Bodies may be dropped anywhere.
+    runtime: Option<Handle>,
+}
+
+impl Place {
+    pub(crate) fn new(weir: &Weir, reservation: Reservation) -> Self {
+        let runtime = Handle::try_current().ok();
+        Self { weir: weir.clone(), reservation: Some(reservation), runtime }
+    }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let (Some(reservation), Ok(runtime)) =
-            (self.reservation.take(), tokio::runtime::Handle::try_current())
-        else {
+        let runtime = Handle::try_current().ok().or_else(|| self.runtime.take());
+        let (Some(reservation), Some(runtime)) = (self.reservation.take(), runtime) else {
             return;
         };
         let weir = self.weir.clone();

@@ -127,12 +127,33 @@ impl Proxies {
                 ForwardedHeader::XForwardedFor => {
                     elements.extend(line.split(',').map(parse_element));
                 }
+                // Nobody knows where its elements end.
+                ForwardedHeader::Forwarded if !is_whole(line) => return Vec::new(),
                 ForwardedHeader::Forwarded => {
                     elements.extend(split_outside_quotes(line, ',').map(forwarded_for));
                 }
             }
         }
         elements
+    }
+}
+
+/// Whether every quote is closed: one that a client leaves open makes what proxies append a part of
+/// the client's own element.
+fn is_whole(line: &str) -> bool {
+    split_outside_quotes(line, ',').flat_map(|element| split_outside_quotes(element, ';')).all(
+        |pair| {
+            let value = pair.trim().split_once('=').map_or(pair, |(_, value)| value);
+            unquoted(value).is_some_and(|value| !value.contains('"'))
+        },
+    )
+}
+
+/// `None` if it has a quote at its beginning and none at its end.
+fn unquoted(value: &str) -> Option<&str> {
+    match value.strip_prefix('"') {
+        Some(rest) => rest.strip_suffix('"'),
+        None => Some(value),
     }
 }
 
@@ -145,8 +166,7 @@ fn forwarded_for(element: &str) -> Option<IpAddr> {
             if found.is_some() {
                 return None;
             }
-            let unquoted = value.strip_prefix('"').map(|rest| rest.strip_suffix('"'));
-            found = Some(unquoted.unwrap_or(Some(value))?);
+            found = Some(unquoted(value)?);
         }
     }
     parse_element(found?)
@@ -258,6 +278,44 @@ impl Network {
                 difference.checked_shr(shift).unwrap_or(0) == 0
             }
             _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quote_that_a_client_leaves_open_does_not_hide_what_a_proxy_appends() {
+        let peer: IpAddr = "10.0.0.1".parse().unwrap();
+        for proxies in [Proxies::behind(["10.0.0.0/8"]).unwrap(), Proxies::hops(1)] {
+            let proxies = proxies.header(ForwardedHeader::Forwarded);
+            for forged in
+                ["for=192.0.2.66;x=\"", "for=192.0.2.66;x=\"\\", "x=\";for=192.0.2.66;y=\""]
+            {
+                for appended in
+                    ["for=203.0.113.9", "for=\"[2001:db8::9]\"", "for=\"203.0.113.9:80\""]
+                {
+                    let mut headers = HeaderMap::new();
+                    let line = format!("{forged}, {appended}");
+                    headers.insert(http::header::FORWARDED, line.parse().unwrap());
+                    let client = proxies.client(peer, &headers);
+                    assert_ne!(client.to_string(), "192.0.2.66", "{line}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_quote_that_a_client_leaves_open_does_not_move_what_proxies_append() {
+        let peer: IpAddr = "10.0.0.1".parse().unwrap();
+        let proxies = Proxies::hops(2).header(ForwardedHeader::Forwarded);
+        for forged in ["for=192.0.2.66, x=\"", "for=192.0.2.66, \"", "for=192.0.2.66, for=\"x"] {
+            let mut headers = HeaderMap::new();
+            let line = format!("{forged}, for=203.0.113.9, for=\"[2001:db8::9]\"");
+            headers.insert(http::header::FORWARDED, line.parse().unwrap());
+            assert_eq!(proxies.client(peer, &headers), peer, "{line}");
         }
     }
 }

@@ -13,6 +13,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
@@ -22,6 +23,8 @@ use crate::transport::Stream;
 /// Beyond this nobody is helped by asking.
 pub(crate) const MOST_UNDER_WAY: usize = 1024;
 const READ_SIZE: usize = 16 * 1024;
+/// Who has not been asked for so long may have gone.
+const REST: Duration = Duration::from_millis(100);
 
 /// Why there is no reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +59,8 @@ struct State {
     order: VecDeque<usize>,
     /// Who reads.
     reader: Option<usize>,
+    /// When it was asked last.
+    asked: Instant,
 }
 
 #[derive(Debug)]
@@ -82,6 +87,7 @@ impl Connection {
                 free: Vec::new(),
                 order: VecDeque::new(),
                 reader: None,
+                asked: Instant::now(),
             }),
         }
     }
@@ -99,6 +105,13 @@ impl Connection {
 
     pub(crate) fn is_lost(&self) -> bool {
         self.lock().lost.is_some()
+    }
+
+    /// Whether nothing has happened here for a while, perhaps because the runtime stood still, which
+    /// then does not know yet that it was closed.
+    pub(crate) fn has_rested(&self) -> bool {
+        let state = self.lock();
+        state.order.is_empty() && state.asked.elapsed() > REST
     }
 
     pub(crate) fn ask<'a>(self: &Arc<Self>, command: &'a [u8]) -> Question<'a> {
@@ -177,6 +190,11 @@ impl State {
                 self.outgoing.clear();
             }
         }
+    }
+
+    /// Whether something is still to be written.
+    fn keeps_back(&self) -> bool {
+        !self.outgoing.is_empty() || self.unflushed
     }
 
     fn flush_stream(&mut self, cx: &mut Context<'_>) {
@@ -308,6 +326,7 @@ impl Question<'_> {
         let slot = state.take_slot(Slot::Waiting(cx.waker().clone()));
         state.order.push_back(slot);
         if idle {
+            state.asked = Instant::now();
             state.write(cx, self.command);
             if state.lost.is_some() {
                 // It was closed before this was sent.
@@ -348,6 +367,11 @@ impl Question<'_> {
                 self.step = Step::Ended;
                 let Slot::Done(reply) = state.free_slot(slot) else { unreachable!() };
                 state.pass_on_reading(slot, wake);
+                if state.keeps_back() {
+                    // This one tried last, and would be woken when more can be written.
+                    let next = state.waiting(None).next();
+                    wake.extend(next);
+                }
                 Poll::Ready(Ok(reply))
             }
             Slot::Waiting(waker) => {
@@ -404,11 +428,62 @@ impl Drop for Question<'_> {
                 _ => state.slots[slot] = Slot::Abandoned,
             }
             state.pass_on_reading(slot, &mut wake);
-            if !state.outgoing.is_empty() || state.unflushed {
+            if state.keeps_back() {
                 // Who was to be woken when more can be written may be this one.
                 wake.extend(state.waiting(None));
             }
         }
         wake.into_iter().for_each(Waker::wake);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::UnixStream;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_waits_to_be_written_is_not_forgotten_by_one_who_has_its_reply() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let connection = Arc::new(Connection::new(Stream::Unix(ours)));
+        // More than a socket takes at once.
+        let long = vec![b'x'; 8 << 20];
+        let commands = [&b"a"[..], &long, b"last"];
+        let wakers: [Arc<Woken>; 3] = Default::default();
+        let mut asked = commands.map(|command| connection.ask(command));
+        let mut poll = |index: usize| {
+            let waker = Waker::from(wakers[index].clone());
+            Pin::new(&mut asked[index]).poll(&mut Context::from_waker(&waker))
+        };
+        for index in [0, 1, 2, 1] {
+            assert!(poll(index).is_pending());
+        }
+        theirs.write_all(b"+a\r\n+b\r\n").await.unwrap();
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        assert!(poll(0).is_ready());
+        // The last one reads, and the second, which has its reply, is the last who tried to write.
+        assert!(poll(2).is_pending());
+        wakers[2].0.store(0, Ordering::SeqCst);
+        assert!(poll(1).is_ready());
+        let mut taken = vec![0; 1 << 16];
+        let waiting = Duration::from_millis(50);
+        while let Ok(read) = tokio::time::timeout(waiting, theirs.read(&mut taken)).await {
+            assert!(read.unwrap() > 0);
+        }
+        assert!(wakers[2].0.load(Ordering::SeqCst) > 0);
     }
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 
+use crate::ask::shortened;
 use crate::buckets::{Bucket, Buckets, Taken};
 use crate::decision::{Decision, HttpAnswer, Reason, Source};
 use crate::limit::{Kind, Limit};
@@ -145,9 +146,10 @@ impl Fallback {
     }
 }
 
-/// Two limits on one key are two buckets.
+/// Two limits on one key are two buckets. Clients may have chosen the key, so it is never long.
 fn key_of(limit: &Limit, asked: &Counted<'_>) -> String {
-    [limit.text(), "|", asked.key].concat()
+    let key = shortened(asked.key.as_bytes());
+    [limit.text(), "|", &String::from_utf8_lossy(&key)].concat()
 }
 
 fn open(cost: u64) -> Decision {

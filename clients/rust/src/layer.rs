@@ -115,12 +115,16 @@ impl WeirLayer<ByPolicy> {
         self.attribute("tier", tier)
     }
 
-    /// Any other attribute, such as `descriptor.plan`.
+    /// Any other attribute, such as `descriptor.plan`. What is said last counts, also instead of what
+    /// is known of the request by itself.
     pub fn attribute<F>(mut self, name: &str, value: F) -> Self
     where
         F: Fn(&Parts) -> Option<String> + Send + Sync + 'static,
     {
-        self.edit().by.attributes.push((name.into(), Arc::new(value)));
+        // The service takes each only once.
+        let attributes = &mut self.edit().by.attributes;
+        attributes.retain(|(other, _)| **other != *name);
+        attributes.push((name.into(), Arc::new(value)));
         self
     }
 
@@ -134,7 +138,9 @@ impl WeirLayer<ByPolicy> {
             panic!("pass_header: {name:?} is no name of a header")
         };
         let attribute = format!("header.{header}").into();
-        self.edit().by.headers.push((header, attribute));
+        let headers = &mut self.edit().by.headers;
+        headers.retain(|(other, _)| *other != header);
+        headers.push((header, attribute));
         self
     }
 }

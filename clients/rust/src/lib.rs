@@ -23,6 +23,7 @@ mod question;
 mod resp;
 mod server;
 mod service;
+mod sha256;
 #[cfg(feature = "tls")]
 mod tls;
 mod transport;

@@ -28,12 +28,19 @@ impl Decides for ByPolicy {
 
 fn policy_ask(config: &Config<ByPolicy>, parts: &Parts) -> Ask {
     let mut ask = Ask::new();
-    if let Some(ip) = config.client_ip(parts) {
-        ask = ask.ip(ip);
+    let is_said = |name: &str| config.by.attributes.iter().any(|(other, _)| **other == *name);
+    if !is_said("ip") {
+        if let Some(ip) = config.client_ip(parts) {
+            ask = ask.ip(ip);
+        }
     }
-    ask.put("method", parts.method.as_str().as_bytes());
-    ask.put("path", path_of(parts).as_bytes());
-    if let Some(host) = host_of(parts) {
+    if !is_said("method") {
+        ask.put("method", parts.method.as_str().as_bytes());
+    }
+    if !is_said("path") {
+        ask.put("path", path_of(parts).as_bytes());
+    }
+    if let Some(host) = host_of(parts).filter(|_| !is_said("host")) {
         ask.put("host", host);
     }
     for (name, value) in &config.by.attributes {
@@ -42,7 +49,7 @@ fn policy_ask(config: &Config<ByPolicy>, parts: &Parts) -> Ask {
         }
     }
     for (header, name) in &config.by.headers {
-        if let Some(value) = parts.headers.get(header) {
+        if let Some(value) = parts.headers.get(header).filter(|_| !is_said(name)) {
             ask.put(name, value.as_bytes());
         }
     }
@@ -60,7 +67,7 @@ impl Decides for ByLimit {
             .algorithm(config.by.algorithm)
             .http(headers::accepted_form(&parts.headers));
         if let Some(cost) = &config.cost {
-            ask = ask.cost(cost(parts));
+            ask.set_cost(cost(parts));
         }
         config.weir.limit(&ask).await
     }

@@ -21,8 +21,13 @@ const LAST_LOOK: Duration = Duration::from_secs(5);
 /// A handshake takes longer than a question, and nobody waits for it longer than they would.
 const TO_CONNECT: Duration = Duration::from_secs(1);
 
-/// After which a question looks for its reply by itself.
+/// After which a question looks for its reply by itself; each time it waits twice as long.
 const PATIENCE: Duration = Duration::from_millis(5);
+
+/// A timer that fires so late says that this program was held up, and what it sends only then gets
+/// a little time to be answered.
+const HELD_UP: Duration = Duration::from_millis(10);
+const AFTER_HOLD_UP: Duration = Duration::from_millis(25);
 
 /// What all servers of a client share.
 pub(crate) struct Credentials {
@@ -81,7 +86,10 @@ impl Server {
     ) -> Result<Bytes, Failure> {
         for fresh in [false, true] {
             let connection = self.connection(until).await?;
-            match ask_on(&connection, command.bytes(), until).await {
+            if connection.has_rested() {
+                tokio::task::yield_now().await;
+            }
+            match ask_on(&connection, command.bytes(), until, Some(self)).await {
                 Ok(reply) => return Ok(reply),
                 Err(Lost::Full) => return Err(Failure::Full),
                 Err(Lost::Idle) if !fresh => self.forget(&connection),
@@ -219,7 +227,7 @@ async fn greet(connection: &Arc<Connection>, words: &[&str], until: Instant) -> 
     let mut command = Command::new(words[0]);
     words[1..].iter().for_each(|word| command.push(word.as_bytes()));
     let command = command.finish();
-    match ask_on(connection, command.bytes(), until).await {
+    match ask_on(connection, command.bytes(), until, None).await {
         Ok(reply) => match resp::read(&reply) {
             Ok(Reply::Word) => Ok(()),
             Ok(Reply::Error(text)) => Err(text),
@@ -236,13 +244,19 @@ async fn ask_on(
     connection: &Arc<Connection>,
     command: &[u8],
     until: Instant,
+    server: Option<&Arc<Server>>,
 ) -> Result<Bytes, Lost> {
-    let mut asked = Asked { question: connection.ask(command), until };
-    let patience = until.min(Instant::now() + PATIENCE);
-    let timer = sleep_until(patience);
+    let mut asked = Asked { question: connection.ask(command), until, server };
+    reply_to(&mut asked.question, until).await
+}
+
+async fn reply_to(question: &mut Question<'_>, until: Instant) -> Result<Bytes, Lost> {
+    let mut patience = PATIENCE;
+    let mut latest = until;
+    let timer = sleep_until(until.min(Instant::now() + patience));
     tokio::pin!(timer);
     std::future::poll_fn(|cx| loop {
-        if let Poll::Ready(reply) = Pin::new(&mut asked.question).poll(cx) {
+        if let Poll::Ready(reply) = Pin::new(&mut *question).poll(cx) {
             return Poll::Ready(reply);
         }
         if timer.as_mut().poll(cx).is_pending() {
@@ -250,15 +264,20 @@ async fn ask_on(
         }
         // Whoever reads, or all of this program, may have been busy with something else, and the
         // reply may be there all the same.
-        asked.question.take_over();
-        if let Poll::Ready(reply) = Pin::new(&mut asked.question).poll(cx) {
+        question.take_over();
+        if let Poll::Ready(reply) = Pin::new(&mut *question).poll(cx) {
             return Poll::Ready(reply);
         }
-        if timer.deadline() >= until {
-            connection.lose("it did not answer in time");
-            return Poll::Ready(Err(Lost::Failed("it did not answer in time".into())));
+        let now = Instant::now();
+        if timer.deadline() >= latest {
+            if latest > until || now < until + HELD_UP {
+                question.connection().lose("it did not answer in time");
+                return Poll::Ready(Err(Lost::Failed("it did not answer in time".into())));
+            }
+            latest = now + AFTER_HOLD_UP;
         }
-        timer.as_mut().reset(until);
+        patience *= 2;
+        timer.as_mut().reset(latest.min(now + patience));
     })
     .await
 }
@@ -268,6 +287,8 @@ async fn ask_on(
 struct Asked<'a> {
     question: Question<'a>,
     until: Instant,
+    /// Whose connection it is, once it is one that all use.
+    server: Option<&'a Arc<Server>>,
 }
 
 impl Drop for Asked<'_> {
@@ -277,18 +298,18 @@ impl Drop for Asked<'_> {
         }
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let question = self.question.hand_over();
-            runtime.spawn(give_back(question, self.until));
+            runtime.spawn(give_back(question, self.until, self.server.cloned()));
         }
     }
 }
 
-async fn give_back(mut question: Question<'static>, until: Instant) {
+async fn give_back(mut question: Question<'static>, until: Instant, server: Option<Arc<Server>>) {
     let connection = question.connection();
-    let reply = tokio::select! {
-        biased;
-        reply = &mut question => reply,
-        () = sleep_until(until) => return connection.lose("it did not answer in time"),
-    };
+    let reply = reply_to(&mut question, until).await;
+    if let (Err(Lost::Failed(why)), Some(server)) = (&reply, server) {
+        // Or the next who asks would have to find that out.
+        server.fail(&connection, why.clone());
+    }
     let Some(Reply::Decision(decision)) = reply.ok().and_then(|reply| resp::read(&reply).ok())
     else {
         return;

@@ -90,10 +90,8 @@ where
         parts.extensions.insert(Peer(ip));
     }
     let mut decision = K::decide(&config, &mut parts).await;
-    let place = decision
-        .reservation
-        .take()
-        .map(|reservation| Place { weir: config.weir.clone(), reservation: Some(reservation) });
+    let place =
+        decision.reservation.take().map(|reservation| Place::new(&config.weir, reservation));
     let answer = decision.http.take();
     if !decision.allowed {
         return Ok(config.deny(&parts, &decision, answer));

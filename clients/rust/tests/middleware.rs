@@ -296,3 +296,49 @@ async fn proxies_that_are_not_named_are_not_believed_and_one_warning_says_so() {
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].contains("trusted_proxies"), "{told:?}");
 }
+
+#[tokio::test]
+async fn a_cost_above_what_can_be_asked_is_too_much_and_no_way_around_the_limit() {
+    let service = Service::start(PER_IP);
+    let weir = Weir::connect([service.address()]).unwrap();
+    let by_policy = WeirLayer::policy(&weir).cost(|_| u64::MAX);
+    let by_limit = WeirLayer::limit(&weir, rate(100).per(hour)).cost(|_| u64::MAX);
+    let app = Router::new()
+        .route("/policy", get(hello).layer(by_policy))
+        .route("/limit", get(hello).layer(by_limit))
+        .layer(from("203.0.113.9"));
+    assert_eq!(status(&app, "/policy").await, 429);
+    assert_eq!(status(&app, "/limit").await, 429);
+}
+
+#[tokio::test]
+async fn a_place_is_given_back_by_a_body_that_is_dropped_on_any_thread() {
+    let service = Service::start(PER_IP);
+    let weir = Weir::connect([service.address()]).unwrap();
+    // It is not time that gives it back.
+    let limit = concurrent(1).lease(Duration::from_secs(600));
+    let app = Router::new()
+        .route("/", get(hello).layer(WeirLayer::limit(&weir, limit)))
+        .layer(from("203.0.113.9"));
+    let response = app.clone().oneshot(path("/")).await.unwrap();
+    assert_eq!(status(&app, "/").await, 429);
+    std::thread::spawn(move || drop(response)).join().unwrap();
+    until(|| async { status(&app, "/").await == 200 }).await;
+}
+
+#[tokio::test]
+async fn an_attribute_that_is_said_twice_is_the_last() {
+    let policy = "rules:\n  - { name: by-path, key: [user, path], limit: 1/h }\n";
+    let service = Service::start(policy);
+    let weir = Weir::connect([service.address()]).unwrap();
+    let layer = WeirLayer::policy(&weir)
+        .user(|_| None)
+        .user(|_| Some("ann".into()))
+        .attribute("path", |_| Some("/one".into()))
+        .pass_header("x-plan")
+        .pass_header("X-Plan");
+    let app = Router::new().fallback(hello).layer(layer).layer(from("203.0.113.9"));
+    let request = |at| Request::get(at).header("x-plan", "a").body(Body::empty()).unwrap();
+    assert_eq!(ask(&app, request("/a")).await.0, StatusCode::OK);
+    assert_eq!(ask(&app, request("/b")).await.0, StatusCode::TOO_MANY_REQUESTS);
+}

@@ -238,3 +238,14 @@ async fn reqwest_with_rate_limit_headers_earns_no_429() {
     }
     assert_eq!(*refused.lock().unwrap(), 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_without_end_can_be_asked_for() {
+    let server = Server::new(&[(429, &[("retry-after", "7200")])]);
+    let layer = PacedLayer::default().max_wait(Duration::MAX);
+    let request = Request::get("http://shop/").body(()).unwrap();
+    let response = layer.layer(server.clone()).oneshot(request).await.unwrap();
+    assert_eq!(response.status(), 200);
+    let asked = server.asked();
+    assert!(asked[1].1 - asked[0].1 >= Duration::from_secs(7200));
+}

@@ -17,6 +17,8 @@ use super::reading;
 
 /// Beyond so many, origins that nothing is known of any more are forgotten.
 const MOST_ORIGINS: usize = 1024;
+/// More than a century is as good as without end, and can be added to an instant.
+const LONGEST_WAIT: Duration = Duration::from_secs(u32::MAX as u64);
 
 /// Paces an HTTP client: `ServiceBuilder::new().layer(PacedLayer::default()).service(client)`.
 ///
@@ -38,7 +40,7 @@ impl Default for PacedLayer {
 impl PacedLayer {
     /// Waits longer than that are not waited for: the refusal is the answer. A minute unless said.
     pub fn max_wait(mut self, max_wait: Duration) -> Self {
-        self.max_wait = max_wait;
+        self.max_wait = max_wait.min(LONGEST_WAIT);
         self
     }
 
