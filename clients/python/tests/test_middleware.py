@@ -141,6 +141,14 @@ async def test_a_cost_that_is_none_counts_as_one(
     assert len(caplog.records) == 1
 
 
+async def test_a_cost_beyond_all_counts_never_fits_rather_than_being_cheap(
+    service: Service,
+) -> None:
+    async with calling(app_with(limited(service, cost=lambda _: 10**30))) as client:
+        response = await client.get("/")
+    assert (response.status_code, response.json()["reason"]) == (429, "never_fits")
+
+
 async def test_a_long_path_or_header_does_not_get_around_the_limit(service: Service) -> None:
     async with calling(app_with(limited(service, headers=["x-a", "x-b"]))) as client:
         headers = {"X-A": "a" * 60_000, "X-B": "b" * 60_000, "Host": "h" * 60_000}

@@ -20,8 +20,8 @@ use bytes::Bytes;
 use crate::resp;
 use crate::transport::Stream;
 
-/// Beyond this nobody is helped by asking.
-pub(crate) const MOST_UNDER_WAY: usize = 1024;
+/// Far above what a service takes up at a time, so that a flood waits rather than passes undecided.
+pub(crate) const MOST_UNDER_WAY: usize = 16 * 1024;
 const READ_SIZE: usize = 16 * 1024;
 /// Who has not been asked for so long may have gone.
 const REST: Duration = Duration::from_millis(100);

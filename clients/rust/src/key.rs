@@ -42,15 +42,21 @@ where
 
 impl<A: KeyExtractor, B: KeyExtractor> KeyExtractor for (A, B) {
     fn key(&self, request: &Parts) -> Option<String> {
-        Some(format!("{}|{}", self.0.key(request)?, self.1.key(request)?))
+        Some(format!("{}|{}", part(&self.0, request)?, part(&self.1, request)?))
     }
 }
 
 impl<A: KeyExtractor, B: KeyExtractor, C: KeyExtractor> KeyExtractor for (A, B, C) {
     fn key(&self, request: &Parts) -> Option<String> {
-        let (first, second) = (self.0.key(request)?, self.1.key(request)?);
-        Some(format!("{first}|{second}|{}", self.2.key(request)?))
+        let (first, second) = (part(&self.0, request)?, part(&self.1, request)?);
+        Some(format!("{first}|{second}|{}", part(&self.2, request)?))
     }
+}
+
+/// One of several in a key. Nobody can write what stands between them.
+fn part(extractor: &impl KeyExtractor, request: &Parts) -> Option<String> {
+    let key = extractor.key(request)?;
+    Some(if key.contains(['|', '%']) { key.replace('%', "%25").replace('|', "%7C") } else { key })
 }
 
 /// The address of who is connected, IPv6 by its /64. Whatever headers say.
@@ -150,4 +156,23 @@ pub(crate) fn peer_of(request: &Parts) -> Option<IpAddr> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_a_key_cannot_be_made_to_look_like_others() {
+        let header = |name: &'static str| {
+            move |parts: &Parts| Some(parts.headers.get(name)?.to_str().ok()?.to_owned())
+        };
+        let key = |a: &str, b: &str| {
+            let request = http::Request::builder().header("a", a).header("b", b).body(());
+            (header("a"), header("b")).key(&request.unwrap().into_parts().0).unwrap()
+        };
+        assert_eq!(key("x", "y"), "x|y");
+        assert_ne!(key("x|y", "z"), key("x", "y|z"));
+        assert_ne!(key("x%7Cy", "z"), key("x|y", "z"));
+    }
 }

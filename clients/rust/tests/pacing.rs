@@ -123,6 +123,25 @@ async fn others_wait_behind_and_go_one_after_the_other_in_their_order() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_first_request_to_a_server_goes_alone() {
+    let left: &[(&str, &str)] = &[("ratelimit", "\"a\";r=5;t=9")];
+    let server = Server::new(&[(200, left)]);
+    server.0.lock().unwrap().slow = Duration::from_secs(1);
+    let client = PacedLayer::default().layer(server.clone());
+    let all = (0..6).map(|number| {
+        let client = client.clone();
+        tokio::spawn(async move { send(&client, &format!("/{number}")).await })
+    });
+    for task in all.collect::<Vec<_>>() {
+        assert_eq!(task.await.unwrap(), 200);
+    }
+    let asked = server.asked();
+    // The others together when it was answered.
+    assert_eq!(asked[1].1 - asked[0].1, Duration::from_secs(1));
+    assert_eq!(asked[5].1, asked[1].1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn no_more_are_under_way_than_the_server_has_left() {
     let three: &[(&str, &str)] = &[("ratelimit", "\"a\";r=3;t=1")];
     let server = Server::new(&[(200, three); 21]);

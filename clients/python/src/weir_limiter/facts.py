@@ -47,6 +47,8 @@ class Costs:
         cost = await resolve(self._function, request)
         if type(cost) is int and 0 <= cost <= MOST_COUNT:
             return cost
+        if type(cost) is int and cost > MOST_COUNT:
+            return MOST_COUNT  # Whoever makes it large must not make it cheap.
         tell_once("cost", "cost: %s is not allowed, 1 is taken; say 0 to 10^15", quoted(cost))
         return 1
 

@@ -24,6 +24,8 @@ pub(crate) struct Gate {
 #[derive(Debug, Default)]
 struct State {
     blocked_until: Option<Instant>,
+    /// Whether there was a response at all; before that one request goes alone.
+    answered: bool,
     /// How many may be under way; unknown before a response has said it.
     budget: Option<u64>,
     under_way: u64,
@@ -79,7 +81,7 @@ impl Gate {
         loop {
             let now = Instant::now();
             let blocked = state.blocked_until.filter(|until| *until > now);
-            let room = state.budget.is_none_or(|budget| state.under_way < budget);
+            let room = state.answered && state.budget.is_none_or(|budget| state.under_way < budget);
             // One is always let through, or nobody would ever say that there is room again.
             if blocked.is_some() || !(room || state.under_way == 0) {
                 break blocked;
@@ -125,6 +127,7 @@ impl State {
 
     /// How long a request that was refused has to wait.
     fn note(&mut self, number: u64, reading: &Reading) -> Option<Duration> {
+        self.answered = true;
         if let Some(remaining) = reading.remaining {
             let newer = number >= self.known_since;
             if newer || self.budget.is_none_or(|budget| remaining < budget) {
