@@ -13,17 +13,14 @@ root=$(cd "$here/.." && pwd)
 made=$root/build/clients
 mkdir -p "$made"
 
-# need PACKAGE COMMAND...: Debian's package unless the commands are there already, from wherever.
+install() {
+  echo "$1" >"$made/.package"
+  "$root/tools/setup.sh" "$made/.package"
+}
+
+# need PACKAGE COMMAND: Debian's package unless the command is there already, from wherever.
 need() {
-  local package=$1 command
-  shift
-  for command in "$@"; do
-    if ! command -v "$command" >/dev/null; then
-      echo "$package" >"$made/.package"
-      "$root/tools/setup.sh" "$made/.package"
-      return
-    fi
-  done
+  if ! command -v "$2" >/dev/null; then install "$1"; fi
 }
 
 # once NAME FILE... -- FUNCTION: unless it was last made from these very files.
@@ -45,6 +42,7 @@ venv() {
   local folder=$made/$1 python=/usr/bin/python3
   shift
   [[ -x $python ]] || python=python3
+  "$python" -c 'import ensurepip' 2>/dev/null || install python3-venv
   rm -rf "$folder"
   "$python" -m venv "$folder"
   "$folder/bin/pip" install -q --disable-pip-version-check "$@"
