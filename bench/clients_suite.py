@@ -32,7 +32,8 @@ FRAMEWORKS = {
 }
 # {load: (requests under way, whether the counts are kept on the application's core)}
 LOADS = {"one_at_a_time": (1, True), "one_at_a_time_other_core": (1, False), "sixteen": (16, True)}
-LOAD_TITLES = {"one_at_a_time": "one at a time", "one_at_a_time_other_core": "store on another core",
+LOAD_TITLES = {"one_at_a_time": "one at a time",
+               "one_at_a_time_other_core": "store on another core",
                "sixteen": "16 at a time"}
 # How much longer than with the peer a request may take, in microseconds: tower-governor counts in
 # the process, and asking a service cannot be as fast.
