@@ -85,10 +85,13 @@ Node::Lane* Node::LaneWithRoom(std::uint64_t weight) noexcept {
   return best;
 }
 
-// Waiting is worth it while the last attempt to connect has not failed.
-bool Node::HasHope() const noexcept {
-  return std::ranges::any_of(lanes_,
-                             [](const Lane& lane) { return IsUsable(lane) || lane.failures == 0; });
+// Waiting is worth it while the last attempt to connect has not failed, and the next one, if one is
+// needed, comes in time.
+bool Node::HasHope() noexcept {
+  const SteadyTime soon = Time() + options_.timeout;
+  return std::ranges::any_of(lanes_, [soon](const Lane& lane) {
+    return IsUsable(lane) || (lane.failures == 0 && (IsLive(lane) || lane.retry_at < soon));
+  });
 }
 
 std::optional<Obstacle> Node::WhyNot() noexcept {
@@ -185,6 +188,7 @@ void Node::OnReady(Connection& connection) noexcept {
     return OnOver(connection, obstacle->fault, std::move(obstacle->error));
   }
   lane.failures = 0;
+  lane.made_at = Time();
   ShowCounts();
   // A server that was not seen before shows with a call which rights are missing.
   const bool tries = std::exchange(is_to_be_tried_, false) && options_.make_probe;
@@ -202,7 +206,6 @@ void Node::OnOver(Connection& connection, StoreFault fault, Error error) noexcep
     if (fault == StoreFault::kCredentials) {
       registry_.Tell(name(), "the server does not let us in: " + error.message);
     }
-    last_ = {fault, error};
   }
   // A server that lets in and then talks nonsense is no better than one that does not.
   const auto lost = static_cast<std::uint32_t>(connection.in_flight());
@@ -219,6 +222,7 @@ void Node::CloseLane(Lane& lane, StoreFault fault, const Error& error) {
   const Error unknown{ErrorCode::kDeadline, error.message};
   for (auto& call : lane.connection->Close()) FailCall(std::move(call), fault, unknown);
   lane.is_retiring = false;
+  last_ = {fault, error};
   RetryLater(lane);
   ShowCounts();
 }
@@ -226,7 +230,10 @@ void Node::CloseLane(Lane& lane, StoreFault fault, const Error& error) {
 // --- Replies ---
 
 void Node::OnAnswered(Connection& connection, std::unique_ptr<Call> call, Duration took) noexcept {
-  LaneOf(connection).retries = 0;
+  // An answer alone does not show that all is well: one that may only be read answers who is denied,
+  // and sends all others away. It would be connected to again and again without a pause.
+  Lane& lane = LaneOf(connection);
+  if (lane.retries > 0 && Time() - lane.made_at >= kLongestBackOff) lane.retries = 0;
   const bool is_slow = took > options_.timeout / 2;
   seen_.times.Record(took, call->weight());
   if (call->is_probe) {

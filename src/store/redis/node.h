@@ -83,10 +83,11 @@ class Node final : private Connection::Owner {
     std::unique_ptr<Connection> connection;
     bool is_retiring = false;
     SteadyTime connect_by{};         // While it is being made.
+    SteadyTime made_at{};            // Once it is.
     SteadyTime retry_at{};           // While there is none.
     bool waits_for_breaker = false;  // Likewise: the breaker was open when it was last asked for.
     int failures = 0;                // To connect, in a row.
-    int retries = 0;                 // Since something was last answered.
+    int retries = 0;                 // Since one of them lasted.
   };
 
   // Connection::Owner
@@ -104,7 +105,7 @@ class Node final : private Connection::Owner {
   static bool IsLive(const Lane& lane) noexcept;
   // One with room for so many more who wait, or null.
   Lane* LaneWithRoom(std::uint64_t weight) noexcept;
-  bool HasHope() const noexcept;
+  bool HasHope() noexcept;
 
   void Connect(Lane& lane);
   void CloseLane(Lane& lane, StoreFault fault, const Error& error);
@@ -137,7 +138,7 @@ class Node final : private Connection::Owner {
   std::vector<Lane> lanes_;
   std::deque<std::unique_ptr<Call>> queue_;
   std::uint64_t queued_ = 0;  // How many wait for what is in it.
-  Obstacle last_{};           // Why the last connection was not made.
+  Obstacle last_{};           // Why the last connection was not made, or ended.
   bool is_probing_ = false;
   bool is_to_be_tried_ = false;
   bool is_ending_ = false;

@@ -464,5 +464,51 @@ TEST_F(NodeTest, IsRenewedOnceWhatWasSentIsAnswered) {
   EXPECT_TRUE(old.closed);
 }
 
+// A replica answers those whom a limit denies, which takes no writing, and sends others away.
+TEST_F(NodeTest, BacksOffFromAServerThatAnswersSomeOfItsCalls) {
+  MakeNode();
+  const auto answer_one_and_renew = [&] {
+    Greet();
+    Send(NewFates(1)[0]);
+    loop_.Turn();
+    Far().Send("+PONG\r\n");
+    node_->Renew();
+    loop_.Advance(Duration(0));
+    ASSERT_TRUE(Far().closed);
+  };
+  answer_one_and_renew();
+  for (Duration spent{}; spent < seconds(10); spent += milliseconds(1)) {
+    const std::size_t before = loop_.attempts.size();
+    loop_.Advance(milliseconds(1));
+    if (loop_.attempts.size() > before) answer_one_and_renew();
+  }
+  // A second apart at the most, half of that on average.
+  EXPECT_LE(loop_.attempts.size(), 40U);
+  EXPECT_GE(loop_.attempts.size(), 10U);
+  // Whoever would wait for longer than he can is told at once.
+  while (loop_.attempts.back()->far.closed && node_->IsSettled() == false) {
+    loop_.Advance(milliseconds(1));
+  }
+  Fate& told = NewFates(1)[0];
+  Send(told);
+  EXPECT_TRUE(told.ended);
+  EXPECT_EQ(told.end.fault, StoreFault::kReadOnly);
+}
+
+TEST_F(NodeTest, BeginsBackOffAnewOnceAConnectionLasted) {
+  MakeNode();
+  for (int round = 0; round < 8; ++round) {
+    Greet();
+    loop_.Advance(seconds(1));
+    Send(NewFates(1)[0]);
+    loop_.Turn();
+    Far().Send("+PONG\r\n");
+    const std::size_t before = loop_.attempts.size();
+    node_->Renew();
+    loop_.Advance(milliseconds(51));
+    EXPECT_EQ(loop_.attempts.size(), before + 1) << "round " << round;
+  }
+}
+
 }  // namespace
 }  // namespace weir::redis
