@@ -8,9 +8,14 @@ millisecond until its input ends, and prints JSON; all times are nanoseconds sin
 
     kept   [from, to] pairs: either a thread of the process stood in the queue for the CPU, by the
            kernel's count; or the CPU itself stood still (a hypervisor had other plans), which is when
-           this process was woken too late and had not stood in the queue for that time either.
+           this process was woken too late, or took too long to look around, and had not stood in the
+           queue for that time either.
     looks  [from, to, ran] for each look: when it began and ended, and for how long the process had
            run by then. What was before `from` was seen, what is behind `to` was not.
+
+A CPU that stands still does so in the middle of something, and the kernel takes it for work of
+whoever that was. Of this process it is the same to the other one, which cannot run meanwhile. Of the
+other one it is not: what it is said to have run while nobody could wake this process is not counted.
 
 A process that is stopped, asleep or busy is not kept from anything: its threads stand in no queue,
 and this witness goes on being woken in time. Run it before the process (see chrt), if that is
@@ -26,8 +31,9 @@ import sys
 import time
 
 TICK = 1_000_000
-# Shorter than this is what waking up takes.
+# Shorter than this is what waking up and looking around take.
 LEAST = 200_000
+LEAST_LOOK = 500_000
 
 
 class Thread:
@@ -50,12 +56,12 @@ class Thread:
         return self.counts[0] - before[0], self.counts[1] - before[1]
 
     def look_at_myself(self):
-        """The same, of who asks, and at what time that was so."""
+        """Of who asks: what time it is, and for how long it waited by then since the last look."""
         before = self.counts
         while True:
             self.counts, now = self.read(), time.time_ns()
             if self.read() == self.counts:
-                return now, self.counts[0] - before[0], self.counts[1] - before[1]
+                return now, self.counts[1] - before[1]
 
 
 class Process:
@@ -73,27 +79,51 @@ class Process:
         return [thread.look() for thread in self.threads.values()]
 
 
+class Account:
+    """What is made of the looks: pure, so that it can be tried on machines that are made up."""
+
+    def __init__(self):
+        self.kept, self.looks, self.ran = [], [], 0
+
+    def note_look(self, began, ended, waited):
+        """This process looked around from one time to the other."""
+        if ended - began - waited > LEAST_LOOK:
+            self.kept.append([began, ended - waited])
+
+    def note_sleep(self, began, ended, waited):
+        """This process wanted to sleep for a tick. Gives for how long the CPU stood still."""
+        stood_still = max(0, ended - began - TICK - waited)
+        if stood_still > LEAST:
+            self.kept.append([began + TICK, began + TICK + stood_still])
+        return stood_still
+
+    def note_process(self, began, ended, seen, stood_still):
+        """`seen`: for how long each thread of the other process ran and waited."""
+        self.ran += max(0, sum(ran for ran, _ in seen) - stood_still)
+        self.kept += [[ended - waited, ended] for _, waited in seen if waited > LEAST]
+        self.looks.append([began, ended, self.ran])
+
+
 def main(cpu, pid):
     os.sched_setaffinity(0, {cpu})
     gc.disable()
     myself = Thread("/proc/self/schedstat")
     process = Process(pid)
     process.look()
-    kept, looks, ran = [], [], 0
-    before, _, _ = myself.look_at_myself()
+    account = Account()
+    woken, _ = myself.look_at_myself()
     print("looking", flush=True)
-    while not select.select([sys.stdin], [], [], TICK / 1e9)[0]:
-        now, i_ran, i_waited = myself.look_at_myself()
-        stood_still = now - before - TICK - i_ran - i_waited
-        if stood_still > LEAST:
-            kept.append([before + TICK, before + TICK + stood_still])
+    while True:
+        asleep, waited = myself.look_at_myself()
+        account.note_look(woken, asleep, waited)
+        if select.select([sys.stdin], [], [], TICK / 1e9)[0]:
+            break
+        woken, waited = myself.look_at_myself()
+        stood_still = account.note_sleep(asleep, woken, waited)
         seen = process.look()
-        after = time.time_ns()  # Much later, if this process was not let run meanwhile.
-        ran += sum(has_run for has_run, _ in seen)
-        kept += [[after - waited, after] for _, waited in seen if waited > LEAST]
-        looks.append([now, after, ran])
-        before = now
-    json.dump({"kept": kept, "looks": looks}, sys.stdout)
+        # The end is much later, if this process was not let run meanwhile.
+        account.note_process(woken, time.time_ns(), seen, stood_still)
+    json.dump({"kept": account.kept, "looks": account.looks}, sys.stdout)
 
 
 if __name__ == "__main__":

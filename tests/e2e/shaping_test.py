@@ -23,6 +23,7 @@ import unittest
 
 import daemon
 import http_wire
+import machine_witness
 import metrics_text
 import resp_wire
 import shaping_client
@@ -222,6 +223,41 @@ class Judge(unittest.TestCase):
             answer.reset_after_ms -= 30 * (place // 10)
         verdict.judge_order()
         self.assertEqual(verdict.faults, [])
+
+
+class Witness(unittest.TestCase):
+    """What the witness makes of machines that are made up; all in ms. The service is due at 1."""
+
+    def excuse(self, *steps, until):
+        """Each step: how long this process looked, slept, and saw the service run and wait."""
+        account, now = machine_witness.Account(), 0
+        for looked, slept, ran, waited in steps:
+            asleep, woken = now + looked * MILLISECOND, now + (looked + slept) * MILLISECOND
+            account.note_look(now, asleep, 0)
+            stood_still = account.note_sleep(asleep, woken, 0)
+            account.note_process(woken, woken, [(ran * MILLISECOND, waited * MILLISECOND)],
+                                 stood_still)
+            now = woken
+        machine = shaping_judge.Machine(account.kept, account.looks)
+        return machine.excuse(1 * MILLISECOND, until * MILLISECOND) / MILLISECOND
+
+    def test_sees_a_cpu_that_stands_still_while_nobody_runs(self):
+        self.assertEqual(self.excuse((0, 1, 0, 0), (0, 10, 0, 0), (0, 1, 0, 0), until=11), 9)
+
+    def test_sees_a_cpu_that_stands_still_while_it_looks(self):
+        self.assertEqual(self.excuse((0, 1, 0, 0), (9, 1, 0, 0), (0, 1, 0, 0), until=10), 9)
+
+    def test_sees_a_cpu_that_stands_still_while_the_service_runs(self):
+        self.assertEqual(self.excuse((0, 1, 0, 0), (0, 10, 9, 0), (0, 1, 0, 0), until=11), 9)
+        # It did something itself besides.
+        self.assertEqual(self.excuse((0, 1, 0, 0), (0, 10, 9, 0), (0, 1, 1, 0), until=12), 9)
+
+    def test_sees_a_service_that_others_are_in_front_of(self):
+        self.assertEqual(self.excuse((0, 1, 0, 0), *[(0, 1, 0, 1)] * 9, until=10), 9)
+
+    def test_excuses_no_service_that_is_busy_or_asleep(self):
+        self.assertEqual(self.excuse((0, 1, 0, 0), *[(0, 1, 1, 0)] * 9, until=10), 0)
+        self.assertEqual(self.excuse((0, 1, 0, 0), *[(0, 1, 0, 0)] * 9, until=10), 0)
 
 
 if __name__ == "__main__":
