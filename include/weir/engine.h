@@ -51,6 +51,9 @@ struct RuleDecision {
   // How long it takes to have the whole capacity anew: the time to fill a bucket, or a window. Zero
   // where time brings nothing back: under a concurrency limit, `unlimited` or `deny`.
   Duration window{0};
+  // Stands for the key and its rule: the same for the same ones as long as the engine, and for no
+  // others.
+  std::uint64_t key = 0;
 };
 
 // The texts in it stay good as long as the engine.
@@ -72,7 +75,10 @@ struct BatchRequest {
   std::int64_t cost = 1;
   std::span<RuleDecision> each{};  // As for Engine::Check.
   bool at_once = false;            // A queue that would make it wait denies it.
-  Answer answer{};                 // Out.
+  // It is decided for a time so much after that of the batch, and not before that of the request in
+  // front of it: for those who decide what has happened already. A shared store has its own time.
+  Duration later{0};
+  Answer answer{};  // Out.
 };
 
 // A request whose limit comes with it rather than from a policy.

@@ -322,7 +322,8 @@ void CallWithRoom<kRoom>::Conclude(std::span<RuleDecision> each, Answer& answer)
   for (std::size_t i = 0; i < std::min(met_.size(), each.size()); ++i) {
     each[i] = {.decision = decisions_[i],
                .shadow = charges_[i].shadow,
-               .window = charges_[i].limit->refill_time()};
+               .window = charges_[i].limit->refill_time(),
+               .key = charges_[i].hash};
   }
   // What asks for bans stands behind the rules, and has no say of its own.
   const std::span<const Charge> rules = charges_.span().first(met_.size());

@@ -320,7 +320,9 @@ void Engine::State::CheckBatchUnder(const PolicyVersion& version, std::span<Batc
   for (std::size_t i = 0; i < requests.size(); ++i) {
     if (i + 1 < requests.size()) start(i + 1);
     auto& [call, course] = started[i % 2];
-    Finish(*call, course, {}, now, requests[i].each, requests[i].answer);
+    const Duration later = requests[i].later;
+    Finish(*call, course, {}, {.steady = now.steady + later, .wall = now.wall + later},
+           requests[i].each, requests[i].answer);
   }
 }
 

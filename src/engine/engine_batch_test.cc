@@ -32,6 +32,42 @@ Decision Ask(Engine& engine, LimitRequest request, Now now) {
   return request.decision;
 }
 
+TEST(EngineBatch, DecidesEveryRequestForItsOwnTime) {
+  EngineUnderTest batched(kPolicy);
+  EngineUnderTest single(kPolicy);
+  std::vector<BatchRequest> requests;
+  for (int i = 0; i < 60; ++i) {
+    requests.push_back(
+        {.request = {.ip = "192.0.2.1", .path = "/login"}, .later = seconds(i * i / 8)});
+  }
+  batched.engine.CheckBatch(requests, batched.clock.Read());
+  const Now began = single.clock.Read();
+  int allowed = 0;
+  for (const BatchRequest& item : requests) {
+    single.clock.Advance(began.steady + item.later - single.clock.Read().steady);
+    const Answer answer = single.engine.Check(item.request);
+    EXPECT_EQ(item.answer.decision.allowed, answer.decision.allowed);
+    EXPECT_EQ(item.answer.decision.retry_after, answer.decision.retry_after);
+    allowed += answer.decision.allowed ? 1 : 0;
+  }
+  EXPECT_GT(allowed, 10);
+  EXPECT_LT(allowed, 50);
+}
+
+TEST(EngineBatch, TellsKeysApart) {
+  EngineUnderTest under_test(kPolicy);
+  std::array<std::array<RuleDecision, 2>, 3> each{};
+  std::array<BatchRequest, 3> requests = {
+      {{.request = {.ip = "192.0.2.1", .path = "/login"}, .each = each[0]},
+       {.request = {.ip = "192.0.2.2", .path = "/login"}, .each = each[1]},
+       {.request = {.ip = "192.0.2.1", .path = "/login"}, .each = each[2]}}};
+  under_test.engine.CheckBatch(requests, under_test.clock.Read());
+  EXPECT_EQ(each[0][0].key, each[2][0].key);
+  EXPECT_EQ(each[0][1].key, each[2][1].key);
+  EXPECT_NE(each[0][0].key, each[1][0].key);
+  EXPECT_NE(each[0][0].key, each[0][1].key);
+}
+
 TEST(EngineBatch, AnswersEveryRequestAsCheckWould) {
   EngineUnderTest batched(kPolicy);
   EngineUnderTest single(kPolicy);

@@ -123,7 +123,8 @@ Result<std::shared_ptr<Home>> Engine::State::HomeFor(const Policy& policy) {
   const bool says_the_same = spec.store == before.store && spec.redis == before.redis;
   if (says_the_same && home->place->IsFor(policy)) return home;
   Result<std::unique_ptr<SharedPlace>> place =
-      home->is_shared() ? home->place->Successor(policy) : MakeRedisPlace(policy, options, &hasher);
+      home->is_shared() ? home->place->Successor(policy)
+                        : MakeRedisPlace(policy, options, {.hasher = &hasher});
   if (!place) {
     return std::unexpected(Error{place.error().code, "store: " + place.error().message});
   }

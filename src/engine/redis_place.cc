@@ -21,12 +21,16 @@
 namespace weir {
 namespace {
 
+using MakeWitness = std::function<std::unique_ptr<Store>(Store& client, Loop& loop)>;
+
 // On one loop. The guard ends first; what is under way then is decided when the store ends.
 class GuardedRedis final : public Store {
  public:
   GuardedRedis(Loop& loop, const redis::Settings& settings, redis::Commons& commons, Guard& guard,
-               SharedPlace::Heartbeat heartbeat)
-      : redis_(loop, settings, guard.hasher(), commons), guarded_(redis_, guard, loop) {
+               SharedPlace::Heartbeat heartbeat, const MakeWitness& witness)
+      : between_{.witness = nullptr},
+        redis_(loop, settings, guard.hasher(), commons),
+        guarded_(between_.Before(redis_, loop, witness), guard, loop) {
     if (heartbeat == SharedPlace::Heartbeat::kYes) counter_.emplace(redis_, guard, loop);
   }
 
@@ -37,6 +41,18 @@ class GuardedRedis final : public Store {
   bool IsSettled() noexcept override { return redis_.IsSettled(); }
 
  private:
+  // Hears what the client says at its end, so it ends after it.
+  struct Between {
+    std::unique_ptr<Store> witness;
+
+    Store& Before(Store& client, Loop& loop, const MakeWitness& make) {
+      if (!make) return client;
+      witness = make(client, loop);
+      return *witness;
+    }
+  };
+
+  Between between_;
   redis::RedisStore redis_;
   GuardedStore guarded_;
   std::optional<FleetCounter> counter_;
@@ -63,16 +79,23 @@ using Notice = std::function<void(std::string_view)>;
 
 class RedisPlace final : public SharedPlace {
  public:
-  RedisPlace(redis::Settings settings, std::string files, Guard guard, Notice on_notice)
+  // What does not come from the policy.
+  struct Around {
+    Notice on_notice{};
+    std::uint64_t seed = 0;
+    MakeWitness witness{};
+  };
+  RedisPlace(redis::Settings settings, std::string files, Guard guard, Around around)
       : settings_(std::move(settings)),
         files_(std::move(files)),
         guard_(std::move(guard)),
-        on_notice_(std::move(on_notice)),
-        commons_(settings_, {.on_notice = on_notice_}) {}
+        around_(std::move(around)),
+        commons_(settings_, {.on_notice = around_.on_notice, .seed = around_.seed}) {}
 
   const KeyHasher& hasher() const noexcept override { return guard_.hasher(); }
   std::unique_ptr<Store> OpenOn(Loop& loop, Heartbeat heartbeat) override {
-    return std::make_unique<GuardedRedis>(loop, settings_, commons_, guard_, heartbeat);
+    return std::make_unique<GuardedRedis>(loop, settings_, commons_, guard_, heartbeat,
+                                          around_.witness);
   }
   Duration timeout() const noexcept override { return settings_.timeout; }
   // Servers that have to be asked for the others take another connection.
@@ -108,7 +131,7 @@ class RedisPlace final : public SharedPlace {
   const redis::Settings settings_;
   const std::string files_;  // See DigestOfFiles.
   Guard guard_;
-  const Notice on_notice_;
+  const Around around_;
   redis::Commons commons_;
 };
 
@@ -225,14 +248,14 @@ Result<std::unique_ptr<SharedPlace>> RedisPlace::Successor(const Policy& policy)
   Result<redis::Settings> settings = SettingsReader(policy.compiled()).Read();
   if (!settings) return std::unexpected(std::move(settings.error()));
   return std::make_unique<RedisPlace>(*std::move(settings), std::move(files), guard_.ForAnother(),
-                                      on_notice_);
+                                      around_);
 }
 
 }  // namespace
 
 Result<std::unique_ptr<SharedPlace>> MakeRedisPlace(const Policy& policy,
                                                     const EngineOptions& options,
-                                                    const KeyHasher* hasher) {
+                                                    const RedisPlaceOptions& place) {
   std::string files = DigestOfFiles(policy);
   Result<redis::Settings> settings = SettingsReader(policy.compiled()).Read();
   if (!settings) return std::unexpected(std::move(settings.error()));
@@ -240,11 +263,14 @@ Result<std::unique_ptr<SharedPlace>> MakeRedisPlace(const Policy& policy,
   GuardOptions guard{.fleet_size = spec.fleet_size,
                      .cap_bytes = static_cast<std::size_t>(spec.memory.cap),
                      .max_reservations = options.max_reservations,
-                     .on_notice = options.on_notice};
-  if (hasher != nullptr) guard.hasher = *hasher;
+                     .on_notice = options.on_notice,
+                     .seed = place.seed};
+  if (place.hasher != nullptr) guard.hasher = *place.hasher;
   Clock& clock = options.clock != nullptr ? *options.clock : SystemClock::Shared();
-  return std::make_unique<RedisPlace>(*std::move(settings), std::move(files), Guard(guard, clock),
-                                      options.on_notice);
+  return std::make_unique<RedisPlace>(
+      *std::move(settings), std::move(files), Guard(guard, clock),
+      RedisPlace::Around{
+          .on_notice = options.on_notice, .seed = place.seed, .witness = place.witness});
 }
 
 }  // namespace weir

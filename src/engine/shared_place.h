@@ -2,6 +2,8 @@
 // the engine needs one store for every thread that has a loop, all of which see the same state.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 
 #include <weir/engine.h>
@@ -51,10 +53,19 @@ class SharedPlace {
   virtual MemoryStoreStats LocalStats() const noexcept = 0;
 };
 
-// As a policy says: its store, and what it says about fleets. Identities of keys go by `hasher`, or
-// by one of its own. The error names what cannot be used: an address, a secret that is not there.
+struct RedisPlaceOptions {
+  const KeyHasher* hasher = nullptr;  // The identities of keys go by this, or by one of its own.
+  // For a simulated world, where the same seed gives the same run: of heartbeats, back-off and
+  // probes; 0: random.
+  std::uint64_t seed = 0;
+  // Likewise: makes what stands between guard and client on each loop, and passes on what it is
+  // given. None: nobody does.
+  std::function<std::unique_ptr<Store>(Store& client, Loop& loop)> witness{};
+};
+// As a policy says: its store, and what it says about fleets. The error names what cannot be used:
+// an address, a secret that is not there.
 [[nodiscard]] Result<std::unique_ptr<SharedPlace>> MakeRedisPlace(
-    const Policy& policy, const EngineOptions& options, const KeyHasher* hasher = nullptr);
+    const Policy& policy, const EngineOptions& options, const RedisPlaceOptions& place = {});
 
 // For those within the library who put an engine together, or ask it in another way.
 struct EngineParts {
