@@ -4,14 +4,20 @@
 
 #include "effect.h"
 #include "ledger.h"
-#include "promise.h"
+#include "sim/fixed_windows.h"
+#include "sim/promise.h"
 #include "store/guard/share.h"
 #include "store/redis/charge_numbers.h"
-#include "windows.h"
 
 namespace weir::simulation {
 namespace {
 
+using sim::Admission;
+using sim::GivenBack;
+using sim::Lapse;
+using sim::PromiseTerms;
+using sim::Touch;
+using sim::WindowAt;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 

@@ -6,8 +6,7 @@
 #include <memory>
 #include <unordered_map>
 
-#include <weir/clock.h>
-
+#include "sim/loop_clock.h"
 #include "sim/network.h"
 #include "sim/sim_loop.h"
 #include "store/guard/guard.h"
@@ -25,19 +24,6 @@ enum class Mistake : std::uint8_t {
   kLetsThroughWhenClosed,
   kKeepsWhatIsCancelled,
   kRefundsTwice,
-};
-
-// The time of a loop, for those who want a clock.
-class LoopClock final : public Clock {
- public:
-  explicit LoopClock(const sim::SimLoop& loop) : loop_(loop) {}
-  Now Read() const noexcept override { return loop_.ReadClock(); }
-  // Nobody in a simulation may block.
-  void WaitUntil(std::unique_lock<std::mutex>& /*lock*/, std::condition_variable& /*wake*/,
-                 SteadyTime /*deadline*/) override {}
-
- private:
-  const sim::SimLoop& loop_;
 };
 
 // Told what the store said to the guard.
@@ -100,7 +86,7 @@ class Process {
   sim::SimLoop loop;
 
  private:
-  LoopClock clock_;
+  sim::LoopClock clock_;
   const redis::Settings settings_;
 
  public:

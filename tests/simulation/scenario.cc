@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "entropy.h"
-
 namespace weir::simulation {
 namespace {
 
@@ -26,7 +24,8 @@ Scenario::Scenario(std::uint64_t seed, sim::LuaEngine& engine, Mistake mistake)
   const auto arrangement =
       random_.OneOf({Arrangement::kSingle, Arrangement::kSingle, Arrangement::kShards,
                      Arrangement::kCluster, Arrangement::kSentinel});
-  deployment_ = std::make_unique<Deployment>(world_, network_, engine, arrangement, random_);
+  deployment_ = std::make_unique<Deployment>(world_, network_, engine,
+                                             sim::DeploymentOptions::Draw(arrangement, random_));
   settings_ = deployment_->settings();
   settings_.timeout = random_.OneOf({milliseconds(20), milliseconds(50)});
   // Fewer than may come at once, so that some must be turned away.
@@ -111,7 +110,8 @@ void Scenario::DrawFaults() {
   for (int i = 0; i < count; ++i) {
     at += random_.Between(milliseconds(0), milliseconds(700));
     const Duration ends = at + random_.Between(milliseconds(20), milliseconds(1500));
-    faults_.push_back(deployment_->PlanFault(at, ends, random_));
+    faults_.push_back(deployment_->Plan(
+        {.kind = deployment_->DrawKind(random_), .begins = at, .ends = ends}, random_));
     healed_ = ends;
     at = ends;
   }
@@ -425,9 +425,9 @@ bool Scenario::IsDegraded() const {
 
 std::string Scenario::Describe() const {
   const auto ms = [](Duration time) { return std::to_string(time.count() / 1'000'000) + " ms"; };
-  std::string text = "seed " + std::to_string(seed_) + ": " + NameOf(arrangement()) + ", " +
-                     std::to_string(processes()) + " processes, timeout " + ms(settings_.timeout) +
-                     "\n";
+  std::string text = "seed " + std::to_string(seed_) + ": " + std::string(NameOf(arrangement())) +
+                     ", " + std::to_string(processes()) + " processes, timeout " +
+                     ms(settings_.timeout) + "\n";
   for (const RuleUnderTest& rule : rules_) {
     constexpr const char* kModes[] = {"static", "open", "closed"};
     text += "  " + rule.name + ": " + std::string(NameOf(rule.limit.algorithm())) + " " +

@@ -12,14 +12,18 @@
 
 #include <weir/limit.h>
 
-#include "deployment.h"
 #include "process.h"
+#include "sim/deployment.h"
 #include "sim/lua_engine.h"
 #include "sim/network.h"
 #include "sim/world.h"
 #include "store/store.h"
 
 namespace weir::simulation {
+
+using sim::Arrangement;
+using sim::Deployment;
+using sim::Fault;
 
 struct RuleUnderTest {
   std::string name;

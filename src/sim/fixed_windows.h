@@ -13,9 +13,9 @@
 
 #include <weir/limit.h>
 
-#include "promise.h"
+#include "sim/promise.h"
 
-namespace weir::simulation {
+namespace weir::sim {
 
 // The window that a wall clock is in, since 1970.
 std::int64_t WindowAt(const LimitSpec& spec, WallTime wall);
@@ -38,4 +38,4 @@ std::optional<std::string> FindGainByStepBack(const Limit& limit,
                                               const std::vector<Touch>& touches,
                                               const PromiseTerms& terms);
 
-}  // namespace weir::simulation
+}  // namespace weir::sim

@@ -1,9 +1,9 @@
-#include "windows.h"
+#include "sim/fixed_windows.h"
 
 #include <algorithm>
 #include <map>
 
-namespace weir::simulation {
+namespace weir::sim {
 namespace {
 
 // What was let through in one window.
@@ -132,4 +132,4 @@ std::optional<std::string> FindGainByStepBack(const Limit& limit,
   return std::nullopt;
 }
 
-}  // namespace weir::simulation
+}  // namespace weir::sim

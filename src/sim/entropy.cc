@@ -1,6 +1,6 @@
 // OpenSSL would rather have a provider than a method, but then one for all threads.
 #define OPENSSL_SUPPRESS_DEPRECATED
-#include "entropy.h"
+#include "sim/entropy.h"
 
 #include <mutex>
 
@@ -8,10 +8,10 @@
 
 #include "sim/random.h"
 
-namespace weir::simulation {
+namespace weir::sim {
 namespace {
 
-thread_local sim::Random source(0);
+thread_local Random source(0);
 
 int Fill(unsigned char* bytes, int count) {
   for (int i = 0; i < count; ++i) bytes[i] = static_cast<unsigned char>(source.Next());
@@ -33,7 +33,7 @@ void SeedEntropy(std::uint64_t seed) {
                                             .status = IsReady};
     RAND_set_rand_method(&kMethod);
   });
-  source = sim::Random(seed);
+  source = Random(seed);
 }
 
-}  // namespace weir::simulation
+}  // namespace weir::sim

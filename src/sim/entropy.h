@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-namespace weir::simulation {
+namespace weir::sim {
 
 // From now on, on this thread.
 void SeedEntropy(std::uint64_t seed);
 
-}  // namespace weir::simulation
+}  // namespace weir::sim

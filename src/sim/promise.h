@@ -8,7 +8,7 @@
 
 #include <weir/limit.h>
 
-namespace weir::simulation {
+namespace weir::sim {
 
 struct Admission {
   Duration at{0};        // When it was decided.
@@ -57,4 +57,4 @@ std::optional<std::string> FindExcess(const Limit& limit, std::vector<Admission>
 bool MayDeny(const Limit& limit, const std::vector<Admission>& charged, std::int64_t unknown,
              Duration at, std::int64_t cost, Duration wall_offset);
 
-}  // namespace weir::simulation
+}  // namespace weir::sim

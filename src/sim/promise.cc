@@ -1,11 +1,11 @@
-#include "promise.h"
+#include "sim/promise.h"
 
 #include <algorithm>
 
+#include "sim/fixed_windows.h"
 #include "sim/sim_loop.h"
-#include "windows.h"
 
-namespace weir::simulation {
+namespace weir::sim {
 namespace {
 
 __extension__ typedef __int128 Wide;
@@ -61,7 +61,7 @@ std::optional<std::string> FindExcessOfLeases(const Limit& limit,
 
 // By a clock that is never moved.
 std::int64_t WindowOf(const LimitSpec& spec, Duration at, Duration wall_offset) {
-  return WindowAt(spec, sim::SimLoop::Beginning() + at + wall_offset);
+  return WindowAt(spec, SimLoop::Beginning() + at + wall_offset);
 }
 
 }  // namespace
@@ -172,4 +172,4 @@ bool MayDeny(const Limit& limit, const std::vector<Admission>& charged, std::int
   return true;
 }
 
-}  // namespace weir::simulation
+}  // namespace weir::sim
