@@ -1,0 +1,209 @@
+#include "lab/fleet/judge.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace weir::lab {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+class Trial {
+ public:
+  Trial(const Record& record, Verdict& verdict) : record_(record), verdict_(verdict) {
+    for (const FaultNote& fault : record.faults) {
+      moves_server_clock_ |= fault.moves_clock && !fault.node;
+      restarts_ |= fault.forgets && fault.node;
+    }
+  }
+
+  void Judge() {
+    for (const Asked& asked : record_.asked) {
+      JudgeCount(asked);
+      if (asked.answers == 0) continue;
+      JudgePolicy(asked);
+      JudgeAnswer(asked);
+      JudgeTime(asked);
+      JudgeRecovery(asked);
+    }
+    JudgeWatches();
+    JudgeFleet();
+    for (int i = 0; i < record_.nodes; ++i) JudgeCounters(i);
+  }
+
+ private:
+  void JudgeCount(const Asked& asked) {
+    const int wanted = asked.is_lost ? 0 : 1;
+    verdict_.Check(4, asked.answers == wanted, [&] {
+      return "answered " + std::to_string(asked.answers) + " times " + AskedAt(asked);
+    });
+  }
+
+  void JudgePolicy(const Asked& asked) {
+    verdict_.Check(3, asked.mixed_up.empty(),
+                   [&] { return asked.mixed_up + " " + AskedAt(asked); });
+  }
+
+  void JudgeAnswer(const Asked& asked) {
+    const auto check = [&](bool is_right, const std::string& what) {
+      verdict_.Check(2, is_right, [&] { return what + " " + AskedAt(asked); });
+    };
+    const std::string reason(NameOf(asked.reason));
+    const bool tells_of_none = asked.reason == Reason::kOk || asked.reason == Reason::kNoRule ||
+                               asked.reason == Reason::kAllowList;
+    check(asked.allowed == tells_of_none, (asked.allowed ? "allowed: " : "denied: ") + reason);
+    if (asked.uses.empty() || !asked.mixed_up.empty()) return;
+    const bool by_store = asked.fate == Fate::kDecided;
+    if (record_.is_shared() && asked.fate != Fate::kNotAsked) {
+      check(by_store == (asked.source == Source::kStore),
+            "source " + std::string(NameOf(asked.source)) + " of what the store " +
+                (by_store ? "decided" : "did not decide"));
+    }
+    bool all_pass = true;
+    bool has_closed = false;
+    bool all_open = true;
+    for (const Use& use : asked.uses) {
+      if (use.is_shadow) continue;
+      all_pass &= use.allowed;
+      has_closed |= use.mode == FailureMode::kClosed;
+      all_open &= use.mode == FailureMode::kOpen;
+    }
+    check(asked.allowed == all_pass, "its rules say otherwise");
+    if (!record_.is_shared() || by_store || asked.fate == Fate::kNotAsked) return;
+    check(!has_closed || !asked.allowed, "let through by open or static, though a rule is closed");
+    check(!all_open || asked.allowed, "denied, though all its rules are open");
+  }
+
+  bool WasHeld(const Asked& asked) const {
+    return std::ranges::any_of(record_.faults, [&](const FaultNote& fault) {
+      return fault.stops && fault.node == asked.node && fault.begins <= asked.answered &&
+             fault.ends >= asked.at;
+    });
+  }
+
+  void JudgeTime(const Asked& asked) {
+    if (WasHeld(asked)) return;
+    const Duration took = asked.answered - asked.at;
+    const Duration most = record_.is_shared() ? record_.timeout + milliseconds(2) : milliseconds(1);
+    verdict_.Check(6, took <= most, [&] {
+      return "took " + std::to_string(took.count()) + " ns: " + asked.error + " " + AskedAt(asked);
+    });
+    if (!asked.breaker_was_open) return;
+    verdict_.Check(6, took <= milliseconds(1), [&] {
+      return "took " + std::to_string(took.count()) + " ns with the breaker open " + AskedAt(asked);
+    });
+  }
+
+  void JudgeRecovery(const Asked& asked) {
+    if (!record_.is_shared() || asked.fate == Fate::kNotAsked) return;
+    // One who has just begun has no connection yet.
+    if (asked.at < record_.healed + seconds(2)) return;
+    // Where there is room for few, who comes with many is turned away however well the store is.
+    const bool no_room = asked.error.find("too many calls are under way") != std::string::npos;
+    verdict_.Check(7, asked.fate == Fate::kDecided || no_room, [&] {
+      return "not decided by the store: " + asked.error + " " + AskedAt(asked);
+    });
+  }
+
+  void JudgeWatches() {
+    verdict_.Of(5).checked += record_.caps.looks;
+    for (const std::string& excess : record_.caps.excesses) verdict_.Break(5, excess);
+    verdict_.Of(7).checked += record_.reconnects.looks;
+    for (const std::string& excess : record_.reconnects.excesses) verdict_.Break(7, excess);
+  }
+
+  void JudgeFleet() {
+    // It is well again once nothing has failed for a second.
+    if (!record_.is_shared() || record_.ended < record_.healed + seconds(3)) return;
+    for (int i = 0; i < record_.nodes; ++i) {
+      const NodeNote& node = record_.node_notes[static_cast<std::size_t>(i)];
+      const std::string which = "node " + std::to_string(i + 1);
+      verdict_.Check(7, !node.is_degraded_at_end,
+                     [&] { return which + " still thinks that the store fails"; });
+      if (record_.fleet_size != 0 || moves_server_clock_ || restarts_) continue;
+      verdict_.Check(7, node.fleet_size_at_end == record_.nodes, [&] {
+        return which + " counts " + std::to_string(node.fleet_size_at_end) + " nodes";
+      });
+    }
+  }
+
+  static std::pair<std::string, std::string> OutcomeOf(const std::string& rule, const Use& use) {
+    return {rule, use.allowed ? "allowed" : use.is_shadow ? "shadow_denied" : "denied"};
+  }
+
+  void JudgeCounters(int node) {
+    OutcomeCounts answered;
+    for (const Asked& asked : record_.asked) {
+      if (asked.node != node || asked.answers == 0) continue;
+      for (const Use& use : asked.uses) {
+        ++answered[OutcomeOf(record_.tracks[static_cast<std::size_t>(use.track)].rule, use)];
+      }
+      if (!asked.uses.empty()) continue;
+      const bool has_no_rule = asked.reason == Reason::kNoRule;
+      const bool is_listed =
+          asked.reason == Reason::kAllowList || asked.reason == Reason::kDenyList;
+      if (has_no_rule || is_listed) ++answered[{"", std::string(NameOf(asked.reason))}];
+    }
+    const OutcomeCounts& counted = record_.node_notes[static_cast<std::size_t>(node)].counted;
+    OutcomeCounts all = answered;
+    all.insert(counted.begin(), counted.end());
+    const auto in = [](const OutcomeCounts& counts, const auto& what) {
+      const auto found = counts.find(what);
+      return found == counts.end() ? std::uint64_t{0} : found->second;
+    };
+    for (const auto& [what, count] : all) {
+      verdict_.Check(8, in(answered, what) == in(counted, what), [&] {
+        return "node " + std::to_string(node + 1) + " counted " + what.first + " " + what.second +
+               " " + std::to_string(in(counted, what)) + " times and answered so " +
+               std::to_string(in(answered, what)) + " times";
+      });
+    }
+  }
+
+  const Record& record_;
+  Verdict& verdict_;
+  bool moves_server_clock_ = false;
+  bool restarts_ = false;
+};
+
+}  // namespace
+
+std::string AskedAt(const Asked& asked) {
+  char text[80];
+  std::snprintf(text, sizeof text, "(asked at %.6f s of node %d)",
+                std::chrono::duration<double>(asked.at).count(), asked.node + 1);
+  return text;
+}
+
+Verdict::Verdict()
+    : findings{{
+          {.name = "I1", .says = "never more let through than the limit promises"},
+          {.name = "I2", .says = "every denial has a reason that holds"},
+          {.name = "I3", .says = "every decision under one whole policy"},
+          {.name = "I4", .says = "every request answered once"},
+          {.name = "I5", .says = "calls, connections and memory within caps"},
+          {.name = "I6", .says = "every answer in time"},
+          {.name = "I7", .says = "back to normal 2 s after the last fault"},
+          {.name = "I8", .says = "answers, counters and store agree"},
+      }} {}
+
+bool Verdict::is_clean() const noexcept {
+  return std::ranges::all_of(findings, [](const Finding& it) { return it.broken == 0; });
+}
+
+void Verdict::Break(int number, std::string what) {
+  constexpr std::size_t kMostExamples = 5;
+  Finding& finding = Of(number);
+  ++finding.broken;
+  if (finding.examples.size() < kMostExamples) finding.examples.push_back(std::move(what));
+}
+
+Verdict Judge(const Record& record) {
+  Verdict verdict;
+  Trial(record, verdict).Judge();
+  JudgeTracks(record, verdict);
+  return verdict;
+}
+
+}  // namespace weir::lab

@@ -1,0 +1,216 @@
+#include "lab/fleet/scenario_reader.h"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace weir::lab {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr std::string_view kWhole = R"(name: A test
+description: what it is about
+duration: 12s
+store: { layout: shards, servers: 2, latency: 1ms..2ms, timeout: 20ms..50ms, connections: 2,
+         max_in_flight: 8, clock_offset: 5s }
+nodes: { count: 2..4, fleet_size: 0, clock_offset: 1min, clock_drift: 100ppm }
+policy:
+  on_store_failure: closed
+  rules:
+    - { name: r, key: user, limit: 10/s }
+clients:
+  - { name: a, count: 3, rate: 2.5/s, arrivals: bursts, burst: 4..8, user: 'u{n}', path: /x, cost: 2,
+      node: sticky, from: 1s, until: 10s, hold: 5ms, headers: { x-team: blue } }
+  - { name: b, rate: 30/min }
+faults:
+  - { at: 2s, for: 500ms, what: restart empty, server: 2 }
+  - { at: 4s, what: node pause, node: 1 }
+  - at: 5s
+    what: policy reload
+    policy: { rules: [{ name: r, key: user, limit: 5/s }] }
+  - { at: 6s, for: 1s, what: clock back, by: 10s }
+  - { random: 1..3 }
+expect:
+  denied: at most 2.5%
+  degraded: at most 3s
+  admitted: at least 1k
+)";
+
+ScenarioReport Read(std::string_view text) { return ReadScenario(text, "s.yaml", "."); }
+
+TEST(ScenarioReader, ReadsAllThatMayBeSaid) {
+  const ScenarioReport report = Read(kWhole);
+  for (const Problem& problem : report.problems) ADD_FAILURE() << problem.ToString();
+  ASSERT_TRUE(report.scenario);
+  const Scenario& scenario = *report.scenario;
+  EXPECT_EQ(scenario.name, "A test");
+  EXPECT_EQ(scenario.duration.least, seconds(12));
+  EXPECT_EQ(scenario.store.layout, StoreLayout::kShards);
+  EXPECT_EQ(scenario.store.servers->most, 2);
+  EXPECT_EQ(scenario.store.timeout.least, milliseconds(20));
+  EXPECT_EQ(scenario.store.timeout.most, milliseconds(50));
+  EXPECT_EQ(scenario.nodes.count.most, 4);
+  EXPECT_EQ(scenario.nodes.fleet_size, 0);
+  EXPECT_EQ(scenario.nodes.clock_drift_ppm, 100);
+  ASSERT_EQ(scenario.clients.size(), 2U);
+  EXPECT_DOUBLE_EQ(scenario.clients[0].rate.least, 2.5);
+  EXPECT_DOUBLE_EQ(scenario.clients[1].rate.least, 0.5);
+  EXPECT_TRUE(scenario.clients[0].is_sticky);
+  EXPECT_EQ(scenario.clients[0].attributes.at("user"), "u{n}");
+  ASSERT_EQ(scenario.faults.size(), 5U);
+  EXPECT_EQ(scenario.faults[0].server, 1);
+  EXPECT_EQ(scenario.faults[0].server_fault, sim::FaultKind::kRestartEmpty);
+  EXPECT_EQ(scenario.faults[1].node_fault, NodeFault::kPause);
+  EXPECT_EQ(scenario.faults[2].policy->rules.front().limit, "5/s");
+  EXPECT_EQ(scenario.faults[3].by->least, seconds(10));
+  EXPECT_EQ(scenario.faults[4].random->most, 3);
+  ASSERT_EQ(scenario.expect.size(), 3U);
+  EXPECT_DOUBLE_EQ(scenario.expect[0].value, 0.025);
+  EXPECT_TRUE(scenario.expect[0].is_share);
+  EXPECT_DOUBLE_EQ(scenario.expect[1].value, 3);
+  EXPECT_DOUBLE_EQ(scenario.expect[2].value, 1000);
+}
+
+TEST(ScenarioReader, KnowsEveryFaultByItsName) {
+  for (const sim::FaultTraits& traits : sim::AllFaults()) {
+    const ScenarioReport report = Read(
+        "policy: any\nstore: { layout: cluster }\nclients: [{ rate: 1/s }]\nfaults:\n  - { at: 1s, "
+        "what: " +
+        std::string(traits.name) + " }\n");
+    ASSERT_TRUE(report.scenario) << traits.name << ": " << report.problems.front().ToString();
+    EXPECT_EQ(report.scenario->faults[0].server_fault, traits.kind);
+  }
+}
+
+struct Wrong {
+  const char* name;
+  std::string text;
+  const char* place;  // How its problem begins, code included,
+  const char* says;   // and what is in it.
+};
+
+void PrintTo(const Wrong& wrong, std::ostream* out) { *out << wrong.name; }
+
+class WrongScenario : public testing::TestWithParam<Wrong> {};
+
+TEST_P(WrongScenario, IsRefusedWithPlaceAndReason) {
+  const ScenarioReport report = Read(GetParam().text);
+  EXPECT_FALSE(report.scenario);
+  ASSERT_EQ(report.problems.size(), 1U) << testing::PrintToString(report.problems.size());
+  const std::string problem = report.problems.front().ToString();
+  EXPECT_THAT(problem, StartsWith(GetParam().place));
+  EXPECT_THAT(problem, HasSubstr(GetParam().says));
+}
+
+// What stands around a line that is looked at.
+std::string With(const std::string& lines) {
+  return "policy: any\nclients: [{ rate: 1/s }]\n" + lines + "\n";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, WrongScenario,
+    testing::Values(
+        Wrong{"NotYaml", "a: [1, 2\nb", "s.yaml:", "E001"},
+        Wrong{"Nothing", "# only a comment\n", "s.yaml:1:1: E002", ""},
+        Wrong{"AList", "- a\n", "s.yaml:1:1: E011", "expected a map"},
+        Wrong{"UnknownKey", With("durration: 3s"), "s.yaml:3:1: E010", "did you mean duration?"},
+        Wrong{"UnknownKeyWithin", With("store: { latenzy: 3ms }"), "s.yaml:3:10: E010",
+              "did you mean latency?"},
+        Wrong{"UnknownLayout", With("store: { layout: etcd }"), "s.yaml:3:18: E016", "sentinel"},
+        Wrong{"UnknownFault", With("faults:\n  - { at: 1s, what: restart emty }"),
+              "s.yaml:4:21: E016", "did you mean restart empty?"},
+        Wrong{"NoSuchFault", With("faults:\n  - { at: 1s, what: earthquake over there }"),
+              "s.yaml:4:21: E016", "policy reload"},
+        Wrong{"ZeroNodes", With("nodes: { count: 0 }"), "s.yaml:3:17: E012", "1 to 100"},
+        Wrong{"BadRange", With("nodes: { count: 4..2 }"), "s.yaml:3:17: E125", "smaller first"},
+        Wrong{"BadLength", With("duration: 3 fortnights"), "s.yaml:3:11: E012", "1s..5s"},
+        Wrong{"BadRate", "policy: any\nclients: [{ rate: often }]\n", "s.yaml:2:19: E012", "50/s"},
+        Wrong{"BadDrift", With("nodes: { clock_drift: 3 }"), "s.yaml:3:23: E012", "ppm"},
+        Wrong{"NoSuchServer", With("faults:\n  - { at: 1s, what: pause, server: 2 }"),
+              "s.yaml:4:5: E125", "no server 2, only 1"},
+        Wrong{"NoSuchNode", With("faults:\n  - { at: 1s, what: node pause, node: 9 }"),
+              "s.yaml:4:5: E125", "no node 9, only 3"},
+        Wrong{"FaultWithoutServers",
+              With("store: { layout: memory }\nfaults:\n  - { at: 1s, what: pause }"),
+              "s.yaml:5:5: E125", "with layout memory there are none"},
+        Wrong{"FaultOfClusters", With("faults:\n  - { at: 1s, what: slots move }"),
+              "s.yaml:4:5: E125", "layout: cluster"},
+        Wrong{"FaultOfReplicas", With("faults:\n  - { at: 1s, what: failover }"),
+              "s.yaml:4:5: E125", "needs a replica"},
+        Wrong{"FaultTooLate", With("faults:\n  - { at: 10s, what: pause }"), "s.yaml:4:5: E125",
+              "when all is over"},
+        Wrong{"FaultsThatOverlap",
+              With("faults:\n  - { at: 1s, for: 2s, what: pause }\n  - { at: 2s, what: reset }"),
+              "s.yaml:5:5: E125", "may overlap with \"pause\" at 1s"},
+        Wrong{"FaultOfNothing", With("faults:\n  - { at: 1s }"), "s.yaml:4:5: E018",
+              "what happens?"},
+        Wrong{"RandomAndMore", With("faults:\n  - { random: 3, server: 1 }"), "s.yaml:4:5: E125",
+              "drawn from the seed"},
+        Wrong{"ReloadOfNothing",
+              "policy: { rules: [{ name: r, key: user, limit: 1/s }] }\nclients: [{ rate: 1/s }]\n"
+              "faults:\n  - { at: 1s, what: policy reload }\n",
+              "s.yaml:4:5: E125", "needs the policy"},
+        Wrong{"NoPolicy", "clients: [{ rate: 1/s }]\n", "s.yaml:1:1: E018", "there is no policy"},
+        Wrong{"NoClients", "policy: any\n", "s.yaml:1:1: E018", "nobody asks"},
+        Wrong{"TwoPolicies", With("policy_file: weir.yaml"), "s.yaml:3:14: E125", "keep policy or"},
+        Wrong{"PolicyWithErrors",
+              "clients: [{ rate: 1/s }]\npolicy:\n  rules:\n    - { name: r, key: user, limit: "
+              "5/fn }\n",
+              "s.yaml:4:", "E101"},
+        Wrong{"PolicyWithUnknownKey",
+              "clients: [{ rate: 1/s }]\npolicy:\n  rules:\n    - { name: r, key: user, limit: "
+              "5/s, alogrithm: x }\n",
+              "s.yaml:4:41: E010", "did you mean algorithm?"},
+        Wrong{
+            "PolicyWithStore",
+            "clients: [{ rate: 1/s }]\npolicy:\n  store: memory\n  rules: [{ name: r, limit: 5/s, "
+            "key: user }]\n",
+            "s.yaml:3:3: E010", "the scenario says"},
+        Wrong{"UnknownMeasure", With("expect: { refused: at most 1% }"), "s.yaml:3:11: E010",
+              "allowed are"},
+        Wrong{"BadExpectation", With("expect: { denied: few }"), "s.yaml:3:19: E012",
+              "at most or at least"},
+        Wrong{"TooMuch", "policy: any\nclients: [{ count: 10000, rate: 100/s }]\n",
+              "s.yaml:1:1: E125", "more than 2M requests"},
+        Wrong{
+            "TooMuchAtOnce",
+            "policy: any\nclients: [{ count: 1000, rate: 1/h, arrivals: bursts, burst: 10000 }]\n",
+            "s.yaml:1:1: E125", "more than 2M requests"},
+        Wrong{"SameNames", "policy: any\nclients: [{ rate: 1/s }, { rate: 2/s }]\n",
+              "s.yaml:1:1: E125", "a name of its own"}),
+    [](const auto& instance) { return std::string(instance.param.name); });
+
+TEST(ScenarioReader, SaysThatAFileIsNotThere) {
+  const ScenarioReport report = LoadScenario("/no/such/scenario.yaml");
+  EXPECT_FALSE(report.scenario);
+  ASSERT_EQ(report.problems.size(), 1U);
+  EXPECT_THAT(report.problems[0].ToString(), HasSubstr("/no/such/scenario.yaml"));
+}
+
+TEST(ScenarioReader, TellsOfEachFaultThatOverlapsOnce) {
+  std::string faults = "faults:\n";
+  for (int i = 0; i < 50; ++i) faults += "  - { at: 1s, what: pause }\n";
+  EXPECT_EQ(Read(With(faults)).problems.size(), 49U);
+}
+
+TEST(ScenarioReader, TakesNoEndlessListOfFaults) {
+  std::string faults = "faults:\n";
+  for (int i = 0; i <= kMostFaults; ++i) faults += "  - { at: 1s, what: pause }\n";
+  const ScenarioReport report = Read(With(faults));
+  EXPECT_FALSE(report.scenario);
+  ASSERT_EQ(report.problems.size(), 1U);
+  EXPECT_THAT(report.problems[0].ToString(), HasSubstr("more than 1000 faults"));
+}
+
+TEST(ScenarioReader, TellsAllProblemsAtOnce) {
+  const ScenarioReport report = Read("durtion: 1s\nstore: { layout: x }\nnodes: { count: zero }\n");
+  EXPECT_GE(report.problems.size(), 3U);
+}
+
+}  // namespace
+}  // namespace weir::lab
