@@ -11,10 +11,11 @@
 # redis: limits shared on Redis, against the script that everybody uses
 # grpc: calls of Envoy's against a server on grpc++; forward-auth and TLS against their plain forms
 # clients: middleware against the frameworks without a limiter, and with the usual ones
+# lab: an access log through a policy, against awk counting the first field of its lines
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
-suites=(core policy service redis grpc clients)
+suites=(core policy service redis grpc clients lab)
 
 usage() {
   echo "usage: ./bench.sh SUITE [--json FILE] [--markdown]" >&2
@@ -57,7 +58,7 @@ packages=(tools/packages.txt)
 [[ -f tools/packages-bench-$suite.txt ]] && packages+=("tools/packages-bench-$suite.txt")
 tools/setup.sh "${packages[@]}"
 targets=("bench_$suite")
-[[ $suite == service || $suite == grpc ]] && targets+=(weir_program)
+[[ $suite == service || $suite == grpc || $suite == lab ]] && targets+=(weir_program)
 [[ $suite == clients ]] && targets=(weir_program)
 cmake --preset release >/dev/null
 cmake --build --preset release --parallel "$jobs" --target "${targets[@]}"

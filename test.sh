@@ -89,10 +89,10 @@ run_ctest() { # PRESET [CTEST ARGUMENT...]
 
 packages() { tools/setup.sh tools/packages.txt; }
 
-# Clients of several languages for the end-to-end tests, and servers of other versions than the
-# machine has. Most of it is waiting for the network, so it goes on beside the first build.
+# Clients of several languages for the end-to-end tests, servers of other versions than the machine
+# has, and what builds the page for reports and looks at it. Most of it is waiting for the network, so it goes on beside the first build.
 begin_to_fetch() {
-  setsid bash -c "tests/e2e/setup.sh && tests/faults/setup.sh &&
+  setsid bash -c "tests/e2e/setup.sh && tests/faults/setup.sh && web/build.sh --fetch &&
     clients/setup.sh python node rust shop-fastapi shop-express shop-axum" \
     >"$work/fetched.log" 2>&1 &
   fetching=$!

@@ -18,6 +18,7 @@ import time
 import clients_suite
 import core_suite
 import grpc_suite
+import lab_suite
 import policy_suite
 import redis_suite
 import report
@@ -25,7 +26,8 @@ import service_suite
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SUITES = {"core": core_suite, "policy": policy_suite, "service": service_suite,
-          "redis": redis_suite, "grpc": grpc_suite, "clients": clients_suite}
+          "redis": redis_suite, "grpc": grpc_suite, "clients": clients_suite,
+          "lab": lab_suite}
 
 
 def main():

@@ -71,7 +71,9 @@ weir_pack(share/doc/weir ${packaging}/debian/copyright ${packed}/changelog.gz
           ${packed}/changelog.Debian.gz ${PROJECT_SOURCE_DIR}/README.md)
 file(GLOB examples CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/policies/*.yaml)
 weir_pack(share/doc/weir/examples ${examples})
-foreach(folder docs docs/algorithms docs/algorithms/img docs/decisions)
+file(GLOB scenarios CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/scenarios/*.yaml)
+weir_pack(share/doc/weir/examples/scenarios ${scenarios})
+foreach(folder docs docs/img docs/algorithms docs/algorithms/img docs/decisions)
   file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.md
        ${PROJECT_SOURCE_DIR}/${folder}/*.svg)
   weir_pack(share/doc/weir/${folder} ${pages})

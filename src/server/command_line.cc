@@ -13,6 +13,7 @@
 #include "server/embedded.h"
 #include "server/explain_command.h"
 #include "server/format_command.h"
+#include "server/lab_command_line.h"
 #include "server/schema_command.h"
 #include "server/serve.h"
 #include "server/serve_check.h"
@@ -20,8 +21,9 @@
 namespace weir {
 namespace {
 
-constexpr std::array<std::string_view, 5> kCommands = {"check-config", "explain", "fmt", "schema",
-                                                       "serve"};
+constexpr std::array<std::string_view, 9> kCommands = {"calibrate", "check-config", "compare",
+                                                       "explain",   "fmt",          "replay",
+                                                       "schema",    "serve",        "simulate"};
 
 // The commands, and what was said about each.
 class CommandLine {
@@ -41,6 +43,7 @@ class CommandLine {
     AddFormat();
     schema_ = app_.add_subcommand("schema", "Print the JSON Schema of policy files, for editors");
     AddServe();
+    lab_.emplace(app_);
   }
 
   int Run(std::span<const char* const> words, const Console& console) {
@@ -57,6 +60,7 @@ class CommandLine {
     if (explain_->parsed()) return RunExplain(explain_options_, console);
     if (format_->parsed()) return RunFormat(format_options_, console);
     if (schema_->parsed()) return RunSchema(console);
+    if (const std::optional<int> ended = lab_->Run(console)) return *ended;
     return serve_check_ ? RunServeCheck(serve_options_, console)
                         : RunServe(serve_options_, console);
   }
@@ -122,6 +126,7 @@ class CommandLine {
   }
 
   CLI::App app_{"Weir, a rate limiter.", "weir"};
+  std::optional<LabCommandLine> lab_;
   CLI::App* check_config_ = nullptr;
   CLI::App* explain_ = nullptr;
   CLI::App* format_ = nullptr;

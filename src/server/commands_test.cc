@@ -111,6 +111,27 @@ TEST_F(Commands, EndWithTwoIfCalledWrongly) {
   EXPECT_EQ(Weir({"fmt", "a", "--check", "--stdout"}).code, kExitUsage);
 }
 
+TEST_F(Commands, TakeNoOtherNumberThanTheOneGiven) {
+  const auto refused = [](std::vector<const char*> words, const char* option, const char* number,
+                          const char* advice) {
+    words.insert(words.end(), {option, number});
+    const Ran ran = Weir(words);
+    EXPECT_EQ(ran.code, kExitUsage) << option << ' ' << number;
+    EXPECT_THAT(ran.err, HasSubstr(std::string(number) + " is not allowed; write a " + advice));
+  };
+  for (const char* number : {"0", "-1", "1.5", "many", "99999999999999999999"}) {
+    refused({"compare", "1/s"}, "--burst", number, "whole number from 1 to 1000000000000000");
+    refused({"simulate", "s.yaml"}, "--seeds", number, "whole number from 1 to 1000000000");
+  }
+  for (const char* number : {"-1", "18446744073709551616"}) {
+    refused({"compare", "1/s"}, "--seed", number, "whole number from 0 to 18446744073709551615");
+    refused({"simulate", "s.yaml"}, "--seed", number, "whole number from 0 to");
+  }
+  for (const char* number : {"0", "-1", "nan", "inf", "1e999"}) {
+    refused({"compare", "1/s"}, "--load", number, "number above 0");
+  }
+}
+
 TEST_F(Commands, GuessNothingForAWordThatResemblesNone) {
   const Ran ran = Weir({"completely-else"});
   EXPECT_EQ(ran.code, kExitUsage);

@@ -14,6 +14,9 @@ struct Console {
   std::istream& in;
   std::ostream& out;  // Results.
   std::ostream& err;  // Messages.
+  // Somebody watches: then long work says how far it is, and text has colors.
+  bool out_is_terminal = false;
+  bool err_is_terminal = false;
 };
 
 // What a command ends with.

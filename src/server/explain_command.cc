@@ -1,7 +1,6 @@
 #include "server/explain_command.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include <weir/engine.h>
 #include <weir/identity.h>
@@ -10,6 +9,7 @@
 #include "policy/file_text.h"
 #include "server/check_config.h"
 #include "server/explain_report.h"
+#include "server/policy_in_memory.h"
 #include "server/request_text.h"
 
 namespace weir {
@@ -23,19 +23,6 @@ Result<std::string> RequestOf(const ExplainOptions& options, std::istream& in) {
     return ReadWholeFile(options.request.substr(1), kMaxRequestBytes);
   }
   return options.request;
-}
-
-// Nothing is counted here, so whatever store the policy names, memory does.
-Policy InMemory(const Policy& policy, const std::string& file) {
-  if (policy.spec().store == PolicySpec().store) return policy;
-  PolicySpec spec = policy.spec();
-  spec.store = PolicySpec().store;
-  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
-  for (RuleSpec& rule : spec.rules) {
-    for (std::string& name : rule.override_files) name = (folder / name).string();
-  }
-  PolicyReport report = Policy::Make(std::move(spec));
-  return report.policy ? *report.policy : policy;
 }
 
 std::string UnknownRule(const RequestText& request, const PolicySpec& policy) {
@@ -101,6 +88,7 @@ int RunExplain(const ExplainOptions& options, const Console& console) {
     console.err << wrong << '\n';
     return kExitUsage;
   }
+  // Nothing is counted here, so whatever store the policy names, memory does.
   return Explain(InMemory(*report.policy, options.policy_file), *request, options.json, console);
 }
 

@@ -223,11 +223,11 @@ class Documents(unittest.TestCase):
     BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
     def test_show_what_the_program_prints(self):
-        text = (SOURCE / "docs" / "tools.md").read_text(encoding="utf-8")
-        blocks = self.BLOCK.findall(text)
-        self.assertTrue(blocks)
+        pages = [SOURCE / "docs" / name for name in ("tools.md", "choosing.md")]
+        blocks = [self.BLOCK.findall(page.read_text(encoding="utf-8")) for page in pages]
+        self.assertTrue(all(blocks))
         path = f"{pathlib.Path(PROGRAM).resolve().parent}:{os.environ['PATH']}"
-        for block in blocks:
+        for block in sum(blocks, []):
             for command, expected in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
                 ran = subprocess.run(["bash", "-c", f"({command}) 2>&1"], cwd=SOURCE, timeout=SECONDS,
                                      capture_output=True, text=True, check=False,

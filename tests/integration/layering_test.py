@@ -44,14 +44,23 @@ ARROWS = {
     "frontend/http": ("frontend", "net/http"),
     "frontend/grpc": ("frontend", "net/h2", "net/protobuf"),
     "sim": ("net", "net/resp", *STORES),
+    # lab/*.h is what all of the lab shows its findings with.
     "lab": ("engine", "policy", "sim", *STORES),
+    "lab/compare": ("lab",),
+    "lab/log": ("lab",),
+    "lab/calibrate": ("lab/log",),
+    "lab/replay": ("lab/log",),
+    "lab/fleet": ("lab",),
 }
 ARROWS["server"] = tuple(ARROWS)
 ARROWS["apps"] = ("server",)
 
 NEVER = {
     "engine": (CODECS, "wire types stop at the edge"),
-    "lab": (CODECS, "wire types stop at the edge"),
+    **{
+        folder: (CODECS, "wire types stop at the edge")
+        for folder in ("lab", "lab/compare", "lab/log", "lab/calibrate", "lab/replay", "lab/fleet")
+    },
     "frontend": (STORES, "front ends never see a store"),
     "frontend/resp": (STORES, "front ends never see a store"),
     "frontend/http": (STORES, "front ends never see a store"),

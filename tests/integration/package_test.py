@@ -22,7 +22,8 @@ import clean_root
 
 source = pathlib.Path()
 build = pathlib.Path()
-COMMANDS = ("check-config", "explain", "fmt", "schema", "serve")
+COMMANDS = ("calibrate", "check-config", "compare", "explain", "fmt", "replay", "schema", "serve",
+            "simulate")
 EXPECTED = {
     "/etc/weir/weir.yaml": 0o644,
     "/lib/systemd/system/weir.service": 0o644,
@@ -82,8 +83,10 @@ class Contents(unittest.TestCase):
                  for path in self.root.rglob("*")
                  if path.is_file() and "DEBIAN" not in path.parts}
         examples = {path for path in found if path.startswith("/usr/share/doc/weir/examples/")}
-        self.assertEqual({path.rpartition("/")[2] for path in examples},
-                         {path.name for path in (source / "examples/policies").iterdir()})
+        scenarios = {path for path in examples if "/scenarios/" in path}
+        for folder, packed in (("policies", examples - scenarios), ("scenarios", scenarios)):
+            self.assertEqual({path.rpartition("/")[2] for path in packed},
+                             {path.name for path in (source / "examples" / folder).iterdir()})
         pages = {path for path in found if path.startswith("/usr/share/doc/weir/docs/")}
         self.assertEqual({path.partition("/docs/")[2] for path in pages},
                          {str(path.relative_to(source / "docs"))

@@ -6,8 +6,9 @@ policies in them, and follows the links between them.
 
 A block marked `cpp` that holds `int main` is a program. The other `cpp` blocks of a page are, one
 after the other, the body of one more program. Each must compile against the library in BUILD and
-end with 0. A block marked `output` is what the program before it prints. A block marked `yaml` is a
-policy that must load without a word of advice, and so is every file in gateways/ and examples/
+end with 0. A block marked `output` is what the program before it prints. A block marked `yaml` that
+says `clients:` is a scenario, whose simulation must find nothing; another is a policy that must load
+without a word of advice, and so is every file in gateways/ and examples/
 whose name begins with `weir` and ends in `.yaml`. A relative link must lead to a file that is there and, if it names
 one, to a heading in it.
 """
@@ -86,11 +87,20 @@ class Builder:
         self.compiler = compiler
 
     def policy_problem(self, policy):
-        """What is wrong with a policy, or None."""
+        """What is wrong with a policy, or with a scenario, or None."""
+        if re.search(r"^clients:", policy.code, re.MULTILINE):
+            return self.scenario_problem(policy)
         checked = run([self.weir, "check-config", "--strict", "-"], policy.code)
         if checked.returncode == 0:
             return None
         return "does not load as it is\n" + checked.stdout + checked.stderr
+
+    def scenario_problem(self, scenario):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml", encoding="utf-8") as file:
+            file.write(scenario.code)
+            file.flush()
+            ran = run([self.weir, "simulate", file.name])
+        return None if ran.returncode == 0 else "does not end well\n" + ran.stdout + ran.stderr
 
     def problem(self, program):
         """What is wrong with a program, or None."""
@@ -164,6 +174,9 @@ PAGES = [
     ("```sh\nint main() { retrun 0; }\n```\n", None),
     ("```yaml\nrules: [{ name: a, key: ip, limit: 1/s }]\n```\n", None),
     ("```yaml\nrules: [{ name: a, key: ip, limit: 1/parsec }]\n```\n", "E101"),
+    ("```yaml\npolicy: any\nclients: [{ rate: 5/s }]\n```\n", None),
+    ("```yaml\npolicy: any\nclients: [{ rate: 5/s }]\nexpect: { requests: at most 1 }\n```\n",
+     "does not end well"),
     ("# A b: `c`\n[here](#a-b-c) `[no](link)`\n", None),
     ("[there](gone.md)\n", "gone.md leads nowhere"),
     ("# Here\n[there](page.md#there)\n", "no such heading"),
