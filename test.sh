@@ -25,8 +25,12 @@ root=$PWD
 jobs=${WEIR_JOBS:-$(nproc)}
 work=$(mktemp -d)
 fetching=""
+building=""
 stop() {
-  if [[ $fetching ]]; then kill -- "-$fetching" 2>/dev/null && wait "$fetching" || true; fi
+  local group
+  for group in $fetching $building; do
+    kill -- "-$group" 2>/dev/null && wait "$group" || true
+  done
   rm -rf "$work"
 }
 trap stop EXIT
@@ -70,12 +74,29 @@ build() { # PRESET [TARGET]
   cmake --build --preset "$1" --parallel "$jobs" ${2:+--target "$2"}
 }
 
+# Tests wait more than they work, so the next preset is compiled beside them, but only with what
+# nobody else wants of the machine. Its stage then builds what is left.
+begin_to_build() { # PRESET [TARGET]
+  local idle=()
+  if chrt --idle 0 true 2>/dev/null; then idle=(chrt --idle 0); else idle=(nice -n 19); fi
+  setsid "${idle[@]}" bash -c "cmake --preset $1 && cmake --build --preset $1 --parallel $jobs \
+    ${2:+--target $2}" >"$work/begun-$1.log" 2>&1 &
+  building=$!
+}
+stop_building() {
+  # What was being compiled is compiled again.
+  kill -- "-$building" 2>/dev/null && wait "$building" || true
+  while kill -0 -- "-$building" 2>/dev/null; do sleep 0.1; done
+  building=""
+}
+
 # Runs ctest and keeps its counts from the line "98% tests passed, 1 tests failed out of 50".
 # A selection that matches no test is an error: it would pass for ever without testing anything.
-run_ctest() { # PRESET [CTEST ARGUMENT...]
-  local preset=$1 status=0 failed total
+run_ctest() { # PRESET [CTEST ARGUMENT...]; without those of the label $without_label
+  local preset=$1 status=0 failed total labels=${without_label:-}
   shift
-  [[ $full == yes ]] || set -- -LE long "$@"
+  [[ $full == yes ]] || labels=${labels:+$labels|}long
+  [[ -z $labels ]] || set -- -LE "^($labels)\$" "$@"
   ctest --preset "$preset" --output-on-failure --no-tests=error -j2 "$@" |
     tee "$work/ctest.log" || status=$?
   read -r failed total < <(sed -nE \
@@ -90,7 +111,8 @@ run_ctest() { # PRESET [CTEST ARGUMENT...]
 packages() { tools/setup.sh tools/packages.txt; }
 
 # Clients of several languages for the end-to-end tests, servers of other versions than the machine
-# has, and what builds the page for reports and looks at it. Most of it is waiting for the network, so it goes on beside the first build.
+# has, and what builds the page for reports and looks at it. Most of it is waiting for the network,
+# so it goes on beside the first build.
 begin_to_fetch() {
   setsid bash -c "tests/e2e/setup.sh && tests/faults/setup.sh && web/build.sh --fetch &&
     clients/setup.sh python node rust shop-fastapi shop-express shop-axum" \
@@ -102,6 +124,10 @@ fetched() { # STATUS
   return "$1"
 }
 
+# What measures how much something costs would measure the compiler beside it.
+measuring_tests() { run_ctest release -L measuring; }
+release_tests() { without_label=measuring run_ctest release; }
+
 format() {
   # Untracked files too: a format error is cheapest before the commit.
   git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cc' |
@@ -110,9 +136,7 @@ format() {
     done | xargs -0 --no-run-if-empty clang-format-19 --dry-run -Werror
 }
 
-
-asan() {
-  build asan
+asan_tests() {
   # Counts of an older binary would be merged with the new ones by coverage.py.
   rm -rf build/asan/profiles
   run_ctest asan
@@ -181,9 +205,15 @@ stage "release: build" build release
 wait "$fetching" && fetch_status=0 || fetch_status=$?
 fetching=""
 stage "clients, servers" fetched "$fetch_status"
-stage "release: tests" run_ctest release
+stage "release: measuring tests" measuring_tests
+begin_to_build asan
+stage "release: tests" release_tests
 stage "install" install_test
-stage "asan, ubsan: build, tests" asan
+stop_building
+stage "asan, ubsan: build" build asan
+begin_to_build tsan thread_tests
+stage "asan, ubsan: tests" asan_tests
+stop_building
 stage "tsan: build, tests" tsan
 stage "fuzz" fuzz
 if [[ $full == yes ]]; then

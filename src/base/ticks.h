@@ -49,6 +49,9 @@ class Timeline {
     return ToTicks(std::clamp(steady, steady_origin_, steady_latest_) - steady_origin_);
   }
 
+  // For so long after the start time goes on.
+  static constexpr Duration kLasts = std::chrono::hours(24 * 366 * 5);
+
   WallTime wall_origin() const noexcept { return wall_origin_; }
   // Where windows begin is fixed by the wall time at tick 0: for one that goes on with windows of
   // another.
@@ -57,7 +60,7 @@ class Timeline {
  private:
   static constexpr Duration kBeforeStart = std::chrono::hours(24 * 366);
   // Leaves room above for the furthest state: twice the longest burst and the longest wait.
-  static constexpr Duration kLatest = std::chrono::hours(24 * 366 * 6);
+  static constexpr Duration kLatest = kBeforeStart + kLasts;
 
   template <typename Time>
   static constexpr Time YearBefore(Time start) noexcept {

@@ -187,6 +187,14 @@ OrRefusal<Findings> MakeComparison(const CompareOptions& options, const Console&
 }  // namespace
 
 int RunCompare(const CompareOptions& options, const Console& console) {
+  const bool is_file = std::ranges::find(lab::kShapeNames, std::string_view(options.traffic)) ==
+                       lab::kShapeNames.end();
+  if (const Result<void> right =
+          CheckOutputs({is_file ? options.traffic : ""}, {options.html, options.svg});
+      !right) {
+    console.err << "weir compare: " << right.error().message << '\n';
+    return kExitUsage;
+  }
   const OrRefusal<Findings> findings =
       options.advise ? MakeAdvice(options, console) : MakeComparison(options, console);
   if (findings) return Show(*findings, options, console);

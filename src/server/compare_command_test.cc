@@ -200,6 +200,21 @@ TEST_F(CompareCommand, AdvisesByTheAnswersItIsGiven) {
   EXPECT_TRUE(report.problems.empty());
 }
 
+TEST_F(CompareCommand, DoesNotWriteOverWhatItReadsOrWrites) {
+  const std::string traffic = ::testing::TempDir() + "/weir-compare-traffic.txt";
+  std::ofstream(traffic) << "1\n2\n";
+  Ran ran = Compare({"5/s", "--traffic", traffic.c_str(), "--html", traffic.c_str()});
+  EXPECT_EQ(ran.code, kExitUsage);
+  EXPECT_THAT(ran.err, HasSubstr("it is read, and would be overwritten"));
+  const std::string page = ::testing::TempDir() + "/weir-not-there.html";
+  const std::string again = ::testing::TempDir() + "/./weir-not-there.html";
+  ran = Compare({"5/s", "--html", page.c_str(), "--svg", again.c_str()});
+  EXPECT_EQ(ran.code, kExitUsage);
+  EXPECT_THAT(ran.err, HasSubstr("it would be written twice"));
+  EXPECT_EQ(Compare({"5/s", "--html", "-"}).code, kExitUsage);
+  EXPECT_FALSE(std::filesystem::exists(page));
+}
+
 TEST_F(CompareCommand, AsksWhatItWasNotTold) {
   const Ran ran = Compare({"5/s", "--advise", "--answer", "strict=no"}, "\nperhaps\nY\n no\n\n");
   EXPECT_EQ(ran.code, kExitOk) << ran.err;

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <optional>
 
+#include "lab/log/log_columns.h"
 #include "limit/limit_words.h"
 
 namespace weir {
@@ -28,6 +29,9 @@ Result<lab::LogSettings> SettingsOf(const LogOptions& options) {
       return Wrong("--column", column, "write NAME=COLUMN, as in user=account_id");
     }
     settings.columns.emplace_back(column.substr(0, equals), column.substr(equals + 1));
+  }
+  if (Result<void> right = lab::CheckNames({.named = settings.columns}); !right) {
+    return std::unexpected(right.error());
   }
   return settings;
 }

@@ -42,5 +42,11 @@ TEST(Percentages, AreReadAsPeopleWriteThem) {
   }
 }
 
+TEST(LogOptions, KnowWhichColumnsThereCanBe) {
+  EXPECT_TRUE(SettingsOf({.columns = {"header.x-tenant=Who", "cookie.id=c"}}));
+  EXPECT_FALSE(SettingsOf({.columns = {"foo=zz"}}));
+  EXPECT_FALSE(SettingsOf({.columns = {"header.=zz"}}));
+}
+
 }  // namespace
 }  // namespace weir

@@ -13,7 +13,11 @@ namespace {
 bool IsSameFile(const std::string& a, const std::string& b) {
   if (a.empty() || b.empty()) return false;
   std::error_code error;
-  if (!std::filesystem::exists(a, error)) return a == b;
+  if (!std::filesystem::exists(a, error)) {
+    // However it is written, it would be one once it is there.
+    return std::filesystem::weakly_canonical(a, error) ==
+           std::filesystem::weakly_canonical(b, error);
+  }
   return std::filesystem::is_regular_file(a, error) && std::filesystem::equivalent(a, b, error) &&
          !error;
 }

@@ -13,6 +13,7 @@
 #include "server/json_text.h"
 #include "server/output_file.h"
 #include "server/policy_in_memory.h"
+#include "server/secrets.h"
 
 namespace weir {
 namespace {
@@ -71,12 +72,26 @@ std::vector<std::string> WhyNot(const ReplayResult& result, std::optional<double
                       " of --max-bad");
   }
   if (result.outcome.requests == 0) reasons.emplace_back("there was not one request");
+  if (!result.decisions_failed.empty()) reasons.push_back(result.decisions_failed);
   if (most_denied && result.outcome.denied_share() > *most_denied) {
     reasons.push_back(percent(result.outcome.denied_share()) +
                       " of the requests were denied, more than the " + percent(*most_denied) +
                       " of --fail-if-denied");
   }
   return reasons;
+}
+
+// What is shown may be shown to others.
+void HideSecrets(const ReplaySettings& settings, ReplayResult& result) {
+  const auto hide = [](const Policy& policy, std::vector<lab::TalliedKey>& keys) {
+    const Secrets secrets(policy.spec());
+    for (lab::TalliedKey& key : keys) key.key = secrets.InKey(key.key);
+  };
+  hide(settings.policy, result.outcome.offenders);
+  hide(settings.policy, result.newly_allowed.keys);
+  if (!settings.against) return;
+  hide(*settings.against, result.against->offenders);
+  hide(*settings.against, result.newly_denied.keys);
 }
 
 int WrongCall(const Error& error, const Console& console) {
@@ -102,8 +117,8 @@ int RunReplay(const ReplayOptions& options, const Console& console) {
   const Result<double> most_bad = ParsePercent("--max-bad", options.logs.max_bad);
   if (!most_bad) return WrongCall(most_bad.error(), console);
   std::optional<double> most_denied;
-  if (!options.fail_if_denied.empty()) {
-    const Result<double> share = ParsePercent("--fail-if-denied", options.fail_if_denied);
+  if (options.fail_if_denied) {
+    const Result<double> share = ParsePercent("--fail-if-denied", *options.fail_if_denied);
     if (!share) return WrongCall(share.error(), console);
     most_denied = *share;
   }
@@ -127,12 +142,13 @@ int RunReplay(const ReplayOptions& options, const Console& console) {
   std::optional<lab::Progress> progress;
   progress.emplace(lab::Progress::Options{.out = console.err_is_terminal ? &console.err : nullptr});
   settings.logs.progress = &*progress;
-  const Result<ReplayResult> result = lab::Replay(settings, console.in);
+  Result<ReplayResult> result = lab::Replay(settings, console.in);
   progress.reset();
   if (!result) {
     console.err << "weir replay: " << result.error().message << '\n';
     return kExitProblems;
   }
+  HideSecrets(settings, *result);
   const lab::Report report = lab::ReportOf(*result, shown);
   console.out << (options.json ? TextOf(lab::JsonOf(*result, shown)) + "\n"
                                : lab::ReportText(report, {.color = console.out_is_terminal}));

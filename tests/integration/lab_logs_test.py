@@ -177,6 +177,11 @@ class BrokenLogs(Replay):
 
 
 class BadCalls(Replay):
+    def test_do_not_switch_off_what_was_asked_for(self):
+        log = self.write("access.log", b"".join(line(0) for _ in range(50)))
+        ran = self.run_it(log, "--fail-if-denied", "")
+        self.assertEqual(ran.returncode, 2)
+
     def test_say_what_is_wrong(self):
         good = self.write("access.log", line(0))
         wrong = self.write("wrong.yaml", b"rules:\n  - { name: a, key: ip, limit: 5/fortnight }\n")
@@ -189,7 +194,7 @@ class BadCalls(Replay):
                 ([untimed], 1, "no column says the time; there are ip, path"),
                 ([good, "--format", "yaml"], 2, "--format"),
                 ([good, "--column", "time"], 2, "--column"),
-                ([good, "--column", "colour=x"], 1, "there is no"),
+                ([good, "--column", "colour=x"], 2, "there is no"),
                 ([good, "--horizon", "soon"], 2, "--horizon"),
                 ([good, "--max-bad", "many"], 2, "--max-bad"),
                 ([good, "--fail-if-denied", "101%"], 2, "--fail-if-denied"),
@@ -244,6 +249,51 @@ class BadCalls(Replay):
         self.assertEqual([(key["rule"], key["denied"], key["shadow"]) for key in top],
                          [("login", 8, True)])
         self.assertIn("login (shadow)", self.run_it(log).stdout.decode())
+
+    def test_show_no_secrets(self):
+        self.policy = self.write("keys.yaml", b"""\
+rules:
+  - { name: by-key, key: api_key, limit: 1/min }
+  - { name: by-token, match: { header.authorization: present }, key: header.authorization,
+      limit: 1/min }
+""")
+        log = self.write("keys.jsonl", b"".join(
+            b'{"ts":%d,"api_key":"SECRETKEY123","authorization":"Bearer TOKEN999"}\n' % i
+            for i in range(10)))
+        page = self.folder / "page.html"
+        for words in ((), ("--json",)):
+            ran = self.run_it(log, "--html", page, *words)
+            self.assertEqual(ran.returncode, 0, ran.stderr)
+            for shown in (ran.stdout, page.read_bytes()):
+                self.assertIn("api_key=SE…".encode(), shown)
+                self.assertNotIn(b"CRETKEY", shown)
+                self.assertNotIn(b"TOKEN999", shown)
+
+    def test_warn_of_what_either_policy_forgets(self):
+        log = self.write("many.csv", b"ts,ip\n" + b"".join(
+            b"%d,10.%d.%d.%d\n" % (i // 5000, i % 8, i // 8 % 256, i // 2048 % 256)
+            for i in range(400_000)))
+        small = self.write("small.yaml", POLICY.encode() + b"memory: { cap: 2MiB }\n")
+        warnings = self.report(log, "--against", small)["warnings"]
+        self.assertTrue([text for text in warnings if "memory.cap of" in text
+                         and "small.yaml" in text], warnings)
+
+    def test_report_also_if_decisions_cannot_be_written(self):
+        log = self.write("access.log", b"".join(lines(3000)))
+        report = self.report(log, "--decisions", "/dev/full", ends_with=1)
+        self.assertEqual(report["requests"], 3000)
+
+    def test_warn_of_names_where_addresses_should_be(self):
+        log = self.write("access.log", b"".join(
+            line(0, f"host{i}.example" if i % 2 else f"192.0.2.{i}") for i in range(20)))
+        warnings = self.report(log)["warnings"]
+        self.assertTrue([text for text in warnings if text.startswith(
+            '10 of 20 requests have no address that can be read, the first "host1.example"')],
+            warnings)
+        log = self.write("access.log", b"".join(line(0, f"host{i}.example") for i in range(20)))
+        warnings = self.report(log)["warnings"]
+        self.assertTrue([text for text in warnings if "No request of the log has ip" in text],
+                        warnings)
 
     def test_that_find_no_request_do_not_end_well(self):
         ran = self.run_it(self.write("empty.log", b""))

@@ -201,6 +201,13 @@ class Calibrator {
     found_.chosen_values = std::move(listed.values);
     found_.chosen_requests = listed.requests;
     found_.chosen_left_out = listed.left_out;
+    if (!found_.chosen_part.empty() && found_.chosen_values.empty()) {
+      return std::unexpected(
+          Error{ErrorCode::kInvalidArgument,
+                "--key " + key_.text() + ": a rule by " + found_.chosen_part +
+                    " has to name the values that it is for, and none in the log can be named: "
+                    "they are longer than 80 bytes, or have signs that stand for others"});
+    }
     ProposeRules(clients_, apart_, needs, std::move(base), found_);
     NoteMemory(needs.bytes());
     return {};

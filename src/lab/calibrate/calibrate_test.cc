@@ -289,6 +289,22 @@ TEST(Calibrate, NoticesALogThatIsAnotherWhenItIsReadAgain) {
   EXPECT_FALSE(grown->is_partial());
 }
 
+TEST(Calibrate, KeepsItsRulesFromThoseItDidNotLearnFrom) {
+  Traffic traffic = Steady(20, std::chrono::minutes(10), std::chrono::seconds(30));
+  EXPECT_THAT(Learn(traffic).policy, ::testing::Not(HasSubstr("present")));
+  // A log with names where addresses should be.
+  const std::uint32_t somebody = traffic.Add(false);
+  traffic.names[somebody] = "host.example";
+  for (int i = 0; i < 500; ++i) {
+    traffic.arrivals.push_back({kTrafficBegins + std::chrono::seconds(i), somebody});
+  }
+  traffic.Sort();
+  const Calibration learnt = Learn(traffic);
+  EXPECT_EQ(learnt.without_key, 500U);
+  EXPECT_EQ(learnt.denials.normal_requests, 0U);
+  EXPECT_EQ(Enforce(traffic, learnt.policy).normal_denied, 0U);
+}
+
 TEST(Calibrate, ByPathNamesThePathsThatItsRulesAreFor) {
   const Traffic traffic = Steady(20, std::chrono::minutes(10), std::chrono::seconds(10));
   const Calibration learnt = Learn(traffic, {}, "ip+path");

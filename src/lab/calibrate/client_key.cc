@@ -92,9 +92,8 @@ Result<ClientKey> ClientKey::Parse(std::string_view text, const Columns& columns
       }
       chosen = attribute;
     }
-    const bool always_there =
-        attribute == "ip" || attribute == "path" || attribute == "host" || attribute == "method";
-    if (!always_there) present.push_back(attribute);
+    // Of these a rule names the values that it is for.
+    if (attribute != "path" && attribute != "host") present.push_back(attribute);
     key.emplace_back(attribute == "api_key" ? Hashed(attribute) : KeyAttribute(attribute));
   }
   KeySpec spec = key;

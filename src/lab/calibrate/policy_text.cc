@@ -126,12 +126,19 @@ void WriteRuleComment(const Calibration& calibration, const ProposedRule& rule,
   comment.Say(text + ".");
 }
 
+// Every request has an address and a method, unless the log shows that some have none that can be
+// used.
+bool MayBeAbsent(const Calibration& calibration, const std::string& attribute) {
+  return calibration.without_key > 0 || (attribute != "ip" && attribute != "method");
+}
+
 void WriteMatch(const Calibration& calibration, const ClientKey& key, std::string& out) {
-  if (key.must_be_present().empty() && calibration.chosen_values.empty()) return;
-  out += "    match:\n";
+  std::string present;
   for (const std::string& attribute : key.must_be_present()) {
-    out += "      " + attribute + ": present\n";
+    if (MayBeAbsent(calibration, attribute)) present += "      " + attribute + ": present\n";
   }
+  if (present.empty() && calibration.chosen_values.empty()) return;
+  out += "    match:\n" + present;
   if (calibration.chosen_values.empty()) return;
   out += "      " + key.chosen_part() + ":\n";
   for (const std::string& value : calibration.chosen_values) out += "        - \"" + value + "\"\n";

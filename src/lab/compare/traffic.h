@@ -12,6 +12,8 @@
 #include <weir/result.h>
 #include <weir/time.h>
 
+#include "base/ticks.h"
+
 namespace weir::lab {
 
 struct Arrival {
@@ -39,7 +41,8 @@ inline constexpr std::array<std::string_view, 6> kShapeNames = {
 // More than this is not made, and said so.
 inline constexpr std::int64_t kMostArrivals = 5'000'000;
 // What the store's clock has room for.
-inline constexpr Duration kLongestTraffic = std::chrono::hours(24 * 365 * 8);
+inline constexpr Duration kLongestTraffic = std::chrono::hours(24 * 365 * 5);
+static_assert(kLongestTraffic <= Timeline::kLasts);
 
 struct TrafficOptions {
   Shape shape = Shape::kPoisson;

@@ -73,23 +73,56 @@ class CombinedParser final : public LineParser {
   explicit CombinedParser(const Plan& plan) : plan_(plan) {}
 
   LineResult Parse(std::string_view line, LogRecord& record, Texts& texts) override {
-    const void* const bracket = std::memchr(line.data(), '[', line.size());
-    if (bracket == nullptr) return NoRequest(line);
-    const auto open = static_cast<std::size_t>(static_cast<const char*>(bracket) - line.data());
-    record = LogRecord();
-    std::string_view ident;
-    std::string_view vhost;
-    if (!TakeWho(line.substr(0, open), record, ident, vhost)) return NoRequest(line);
+    // Clients choose what they are called, and must not be able to hide behind a bracket in it.
+    constexpr int kMostBrackets = 16;
+    const char* why = "no address and time";
+    std::size_t open = FindBracket(line, 0);
+    for (int i = 0; i < kMostBrackets && open != std::string_view::npos; ++i) {
+      Head head;
+      const char* const its = TakeHead(line, open, record, head);
+      if (its == nullptr) return TakeRequest(line, head, record, texts);
+      if (i == 0) why = its;
+      open = FindBracket(line, open + 1);
+    }
+    return SaysNothing(line) ? LineResult{.kind = Kind::kBlank} : Unparsed(why);
+  }
 
+ private:
+  // Who and when; the request begins at `end`.
+  struct Head {
+    std::string_view ident{};
+    std::string_view vhost{};
+    std::size_t time_at = 0;
+    std::size_t end = 0;
+  };
+
+  static std::size_t FindBracket(std::string_view line, std::size_t from) noexcept {
+    const void* const found =
+        from < line.size() ? std::memchr(line.data() + from, '[', line.size() - from) : nullptr;
+    if (found == nullptr) return std::string_view::npos;
+    return static_cast<std::size_t>(static_cast<const char*>(found) - line.data());
+  }
+
+  // Null if this bracket is the one around the time, else why not.
+  const char* TakeHead(std::string_view line, std::size_t open, LogRecord& record, Head& head) {
+    record = LogRecord();
+    if (!TakeWho(line.substr(0, open), record, head.ident, head.vhost)) {
+      return "no address and time";
+    }
+    head.time_at = open + 1;
     std::size_t at = 0;
-    if (!TakeTime(line, open + 1, record.time, at)) {
-      return SaysNothing(line) ? LineResult{.kind = Kind::kBlank}
-                               : Unparsed("the time cannot be read");
-    }
+    if (!TakeTime(line, open + 1, record.time, at)) return "the time cannot be read";
     if (at + 2 >= line.size() || line[at] != ' ' || line[at + 1] != '"') {
-      return Unparsed("no request behind the time");
+      return "no request behind the time";
     }
-    const std::size_t request_from = at + 2;
+    head.end = at + 2;
+    return nullptr;
+  }
+
+  LineResult TakeRequest(std::string_view line, const Head& head, LogRecord& record,
+                         Texts& texts) const {
+    const std::size_t request_from = head.end;
+    std::size_t at = 0;
     const std::size_t request_end = EndOfQuoted(line, request_from);
     if (request_end == std::string_view::npos) return Unparsed("the request does not end");
     const std::string_view request =
@@ -102,11 +135,11 @@ class CombinedParser final : public LineParser {
     if (plan_.rest) TakeRest(line, at, record, referer, texts);
     if (!plan_.overrides.empty() || !plan_.wanted.empty()) {
       const std::array<std::string_view, kParts> parts = {
-          vhost,
+          head.vhost,
           record.ip,
-          ident,
+          head.ident,
           record.user,
-          line.substr(open + 1, kLocalTimeBytes),
+          line.substr(head.time_at, kLocalTimeBytes),
           request,
           record.method,
           record.path,
@@ -117,12 +150,6 @@ class CombinedParser final : public LineParser {
       Special(parts, record, texts);
     }
     return {.kind = Kind::kRequest};
-  }
-
- private:
-  static LineResult NoRequest(std::string_view line) {
-    return {.kind = SaysNothing(line) ? Kind::kBlank : Kind::kUnparsed,
-            .why = "no address and time"};
   }
 
   // "192.0.2.1 - ann ", or with the host in front.
@@ -145,7 +172,8 @@ class CombinedParser final : public LineParser {
         second = who.find(' ', first + 1);
       }
     }
-    const std::string_view ip = who.substr(0, first);
+    std::string_view ip = who.substr(0, first);
+    if (ip.starts_with('[') && ip.ends_with(']')) ip = ip.substr(1, ip.size() - 2);
     ident = who.substr(first + 1, second - first - 1);
     const std::string_view user = who.substr(second + 1);
     if (!IsAbsent(ip)) record.ip = ip;
@@ -291,9 +319,15 @@ Result<std::unique_ptr<LineFormat>> MakeCombinedFormat(const ColumnNames& names)
                                    "--column " + field + "=" + column +
                                        ": the combined format has no such column; it has " + all});
     }
-    plan.overrides.push_back({.field = *FieldNamed(field), .part = part});
+    if (const std::optional<Field> known = FieldNamed(field)) {
+      plan.overrides.push_back({.field = *known, .part = part});
+    }
   }
-  for (const std::string& name : names.wanted) plan.wanted.push_back(part_of(name));
+  for (const std::string& name : names.wanted) {
+    const auto named =
+        std::ranges::find(names.named, name, &std::pair<std::string, std::string>::first);
+    plan.wanted.push_back(part_of(named != names.named.end() ? named->second : name));
+  }
   plan.rest = names.user_agent || !plan.wanted.empty() || !plan.overrides.empty();
   return std::make_unique<CombinedFormat>(std::move(plan));
 }

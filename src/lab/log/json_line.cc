@@ -124,6 +124,12 @@ class JsonParser final : public LineParser {
     return right;
   }
 
+  // What begins as null does may be something else, which is an error and no answer.
+  static bool IsNull(ondemand::value& value) {
+    bool is = false;
+    return value.is_null().get(is) == simdjson::SUCCESS && is;
+  }
+
   static bool Skip(ondemand::value& value) {
     ondemand::json_type type;
     if (value.type().get(type) != simdjson::SUCCESS) return false;
@@ -143,7 +149,7 @@ class JsonParser final : public LineParser {
         return value.get_bool().get(is) == simdjson::SUCCESS;
       }
       case ondemand::json_type::null:
-        return value.is_null();
+        return IsNull(value);
     }
     return false;
   }
@@ -169,7 +175,7 @@ class JsonParser final : public LineParser {
       builder_.Take(use, escaped ? texts_->Keep(text) : raw.substr(1, text.size()));
       return true;
     }
-    if (type == ondemand::json_type::null) return value.is_null();
+    if (type == ondemand::json_type::null) return IsNull(value);
     std::string_view raw = value.raw_json_token();
     while (!raw.empty() && (raw.back() == ' ' || raw.back() == '\t')) raw.remove_suffix(1);
     if (!Skip(value)) return false;

@@ -117,12 +117,20 @@ const UsualNames& UsualNamesOf(std::string_view format) {
   return kPlain;
 }
 
+bool IsNamedValue(std::string_view field) noexcept {
+  return std::ranges::any_of(std::array<std::string_view, 2>{"header.", "cookie."},
+                             [&](std::string_view prefix) {
+                               return field.starts_with(prefix) && field.size() > prefix.size();
+                             });
+}
+
 Result<void> CheckNames(const ColumnNames& names) {
   for (const auto& [field, column] : names.named) {
-    if (!FieldNamed(field)) {
+    if (!FieldNamed(field) && !IsNamedValue(field)) {
       return std::unexpected(
           Error{ErrorCode::kInvalidArgument, "--column " + field + "=" + column + ": there is no " +
-                                                 Quoted(field) + "; there are " + NamesOfFields()});
+                                                 Quoted(field) + "; there are " + NamesOfFields() +
+                                                 ", header.NAME and cookie.NAME"});
     }
     if (column.empty()) {
       return std::unexpected(Error{ErrorCode::kInvalidArgument,
@@ -134,11 +142,21 @@ Result<void> CheckNames(const ColumnNames& names) {
 
 ColumnUse UseOf(std::string_view column, const UsualNames& usual, const ColumnNames& names) {
   ColumnUse use;
-  for (std::size_t i = 0; i < names.wanted.size(); ++i) {
-    if (names.wanted[i] == column) use.wanted.push_back(static_cast<std::uint32_t>(i));
-  }
+  const auto want = [&](std::string_view name) {
+    for (std::size_t i = 0; i < names.wanted.size(); ++i) {
+      if (EqualWithoutCase(names.wanted[i], name)) {
+        use.wanted.push_back(static_cast<std::uint32_t>(i));
+      }
+    }
+  };
+  want(column);
   for (const auto& [field, its_column] : names.named) {
-    if (its_column == column) use.fields.push_back({.field = *FieldNamed(field), .rank = 0});
+    if (its_column != column) continue;
+    if (const std::optional<Field> known = FieldNamed(field)) {
+      use.fields.push_back({.field = *known, .rank = 0});
+    } else {
+      want(field);
+    }
   }
   for (std::size_t i = 0; i < kFields; ++i) {
     const bool is_named = std::ranges::any_of(

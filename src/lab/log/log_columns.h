@@ -59,6 +59,9 @@ struct ColumnNames {
 using UsualNames = std::array<std::span<const std::string_view>, kFields>;
 const UsualNames& UsualNamesOf(std::string_view format);
 
+// header.NAME or cookie.NAME: what is so called among `wanted`.
+bool IsNamedValue(std::string_view field) noexcept;
+
 // An error names one that is not of the form FIELD=COLUMN, or a field that there is not.
 Result<void> CheckNames(const ColumnNames& names);
 

@@ -84,6 +84,19 @@ TEST(CombinedFormat, UndoesTheEscapesOfBothServers) {
   EXPECT_EQ(log.requests[1].user_agent, "z\\");
 }
 
+TEST(CombinedFormat, IsNotMisledByBracketsInWhatClientsChoose) {
+  const WholeLog log = ReadText(
+      "203.0.113.9 - us[er [10/Oct/2025:13:55:36 +0200] \"GET / HTTP/1.1\" 200 5\n"
+      "203.0.113.9 - [ [x] [10/Oct/2025:13:55:36 +0200] \"GET / HTTP/1.1\" 200 5\n"
+      "[2001:db8::1] - - [10/Oct/2025:13:55:36 +0200] \"GET / HTTP/1.1\" 200 5\n"
+      "203.0.113.9 - [[[[[[[[[[[[[[[[[ [10/Oct/2025:13:55:36 +0200] \"GET / HTTP/1.1\" 200 5\n");
+  ASSERT_EQ(log.requests.size(), 3U);
+  EXPECT_EQ(log.requests[0].user, "us[er");
+  EXPECT_EQ(log.requests[1].user, "[ [x]");
+  EXPECT_EQ(log.requests[2].ip, "2001:db8::1");
+  EXPECT_EQ(log.counts[0].unparsed, 1U);
+}
+
 TEST(CombinedFormat, HasColumnsThatCanBeAskedFor) {
   LogSettings settings;
   settings.wanted = {"referer", "nothing", "bytes"};
@@ -237,6 +250,25 @@ TEST(CsvFormat, IsReadByItsHeading) {
   EXPECT_EQ(log.counts[0].blank, 3U);
 }
 
+TEST(CsvFormat, MayHaveBlanksAroundValues) {
+  const WholeLog log = ReadText(
+      "time, ip, user, path \n1767323046, 1.2.3.4 , \"a, b\" , /x\n1767323046, 1.2.3.4, , \n");
+  ASSERT_EQ(log.requests.size(), 2U);
+  EXPECT_EQ(log.requests[0].ip, "1.2.3.4");
+  EXPECT_EQ(log.requests[0].user, "a, b");
+  EXPECT_EQ(log.requests[0].path, "/x");
+  EXPECT_EQ(log.requests[1].user, "");
+  EXPECT_EQ(log.requests[1].path, "");
+}
+
+TEST(CsvFormat, HasColumnsForHeadersByAnyName) {
+  LogSettings settings;
+  settings.columns = {{"header.x-tenant", "Who"}};
+  settings.wanted = {"header.x-tenant", "x-client"};
+  const WholeLog log = ReadText("ts,Who,X-Client\n1767323046,acme,app\n", settings);
+  EXPECT_EQ(Only(log).wanted, (std::vector<std::string>{"acme", "app"}));
+}
+
 TEST(CsvFormat, CountsRowsThatAreNotOfTheHeading) {
   const WholeLog log = ReadText(
       "time,ip\n1767323046,1.2.3.4\n1767323046,1.2.3.4,5\nnever,1.2.3.4\n1767323046,\"1.2\n");
@@ -292,6 +324,19 @@ TEST(JsonLines, AreNotCountedWithAnotherCostThanTheySay) {
   const WholeLog log = ReadText(text);
   EXPECT_EQ(Only(log).cost, 7);
   EXPECT_EQ(log.counts[0].unparsed, 5U);
+}
+
+TEST(JsonLines, WithWordsThatAreNoneOfJsonAreCounted) {
+  std::string text = "{\"time\":1767323045,\"status\":null}\n";
+  for (const char* const word : {"nan", "nil", "nope", "nul", "null1", "nulll", "tru", "fals"}) {
+    for (const char* const name : {"status", "ip", "unused"}) {
+      text += R"({"time":1767323045,")" + std::string(name) + "\":" + word + "}\n";
+    }
+    text += R"({"time":1767323045,"ip":[)" + std::string(word) + "]}\n";
+  }
+  const WholeLog log = ReadText(text);
+  EXPECT_EQ(log.requests.size(), 1U);
+  EXPECT_EQ(log.counts[0].unparsed, 32U);
 }
 
 TEST(JsonLines, ThatAreNotWholeAreCounted) {

@@ -32,6 +32,10 @@ WallTime Before(WallTime time, Duration length) {
   return time < WallTime::min() + length ? WallTime::min() : time - length;
 }
 
+WallTime After(WallTime time, Duration length) {
+  return time > WallTime::max() - length ? WallTime::max() : time + length;
+}
+
 class MergingReader final : public LogReader {
  public:
   MergingReader(const LogSettings& settings, std::vector<LogPipeline::File> files)
@@ -59,7 +63,12 @@ class MergingReader final : public LogReader {
         FindSafe();
         continue;
       }
-      const std::size_t run = RunLength(is_full ? WallTime::max() : safe_);
+      if (!latest_) latest_ = After(Head(), kLongestLog);
+      if (Head() > *latest_) {
+        LeaveOutRest();
+        continue;
+      }
+      const std::size_t run = RunLength(std::min(*latest_, is_full ? WallTime::max() : safe_));
       const bool in_place = run >= kFewInARow;
       if (in_place && !copies_.empty()) break;  // Those first.
       ParsedBlock& block = *heap_.front();
@@ -135,6 +144,21 @@ class MergingReader final : public LogReader {
     std::ranges::push_heap(heap_, IsLater);
   }
 
+  // What is left of the first block is beyond what can be told.
+  void LeaveOutRest() {
+    const ParsedBlock& block = *heap_.front();
+    LogCounts& counts = counts_[block.file];
+    const std::size_t rest = block.records.size() - block.told;
+    counts.requests -= rest;
+    counts.unparsed += rest;
+    if (counts.examples.size() < kMostExamples) {
+      const std::uint64_t line = block.records[block.told].line;
+      counts.examples.push_back(
+          {.line = line + block.lines_before, .why = kWhyBeyond, .text = LineOf(block, line)});
+    }
+    Advance(rest);
+  }
+
   static void Add(LogCounts& more, LogCounts& sum, std::uint64_t lines_before) {
     sum.lines += more.lines;
     sum.requests += more.requests;
@@ -206,6 +230,7 @@ class MergingReader final : public LogReader {
   WallTime safe_{};
   std::size_t behind_ = kNone;
   WallTime floor_{WallTime::min()};                    // Nothing before this can be told any more.
+  std::optional<WallTime> latest_{};                   // Known once one was told.
   std::vector<std::unique_ptr<ParsedBlock>> used_up_;  // Until the next call.
   std::vector<LogRecord> copies_;
 };

@@ -21,6 +21,7 @@
 #include <weir/result.h>
 #include <weir/time.h>
 
+#include "base/ticks.h"
 #include "lab/progress.h"
 
 namespace weir::lab {
@@ -64,6 +65,9 @@ struct LogSettings {
   Progress* progress = nullptr;
 };
 
+// From the first request on; in an engine time stands still after that.
+inline constexpr Duration kLongestLog = Timeline::kLasts;
+
 // What became of the lines of one file.
 struct LogCounts {
   // One of those that could not be used: the first few are kept.
@@ -77,7 +81,7 @@ struct LogCounts {
   std::uint64_t lines = 0;     // All, blank ones and headings included.
   std::uint64_t requests = 0;  // Those that were told.
   std::uint64_t blank = 0;     // Nothing in them, headings and comments included.
-  std::uint64_t unparsed = 0;  // Not of the format.
+  std::uint64_t unparsed = 0;  // Not of the format, or of a time beyond kLongestLog.
   std::uint64_t too_long = 0;
   std::uint64_t late = 0;  // Out of order by more than the horizon.
   std::vector<Example> examples{};

@@ -165,6 +165,20 @@ TEST(LogOrder, HoldsNoMoreThanItMayWhateverTheHorizon) {
   EXPECT_TRUE(std::ranges::is_sorted(log.requests, {}, &KeptRecord::time));
 }
 
+// In an engine time stands still then: every decision after that would be wrong.
+TEST(LogOrder, LeavesOutWhatIsMoreThanFiveYearsAfterTheFirst) {
+  std::string text = "time,ip\n0,192.0.2.1\n158112000,192.0.2.1\n";
+  for (int i = 0; i < 1000; ++i) text += std::to_string(1'767'323'045 + i) + ",192.0.2.2\n";
+  const WholeLog log = ReadText(text);
+  EXPECT_EQ(log.requests.size(), 2U);
+  EXPECT_EQ(log.counts[0].requests, 2U);
+  EXPECT_EQ(log.counts[0].unparsed, 1000U);
+  ASSERT_EQ(log.counts[0].examples.size(), 1U);
+  EXPECT_EQ(log.counts[0].examples[0].line, 4U);
+  EXPECT_EQ(log.counts[0].examples[0].text, "1767323045,192.0.2.2");
+  EXPECT_EQ(log.counts[0].examples[0].why, "its time is more than five years after the first");
+}
+
 TEST_F(LogFiles, AreMergedByTimeAndThenByTheirOrder) {
   const std::string even = Write("even", Line(0, "/e0") + Line(2, "/e2") + Line(4, "/e4"));
   const std::string odd = Write("odd", Line(0, "/o0") + Line(1, "/o1") + Line(3, "/o3"));

@@ -14,6 +14,7 @@ namespace weir::lab {
 // Of those that could not be used, so many of a file are kept.
 inline constexpr std::size_t kMostExamples = 5;
 inline constexpr const char* kWhyLate = "its time is too long before that of a line above it";
+inline constexpr const char* kWhyBeyond = "its time is more than five years after the first";
 
 struct ParsedBlock {
   TextBlock text{};

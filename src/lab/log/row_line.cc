@@ -48,6 +48,7 @@ struct RowPlan {
   std::string_view format;
   char delimiter = ',';
   bool doubled_quotes = true;  // Else \" stands for a quote.
+  bool blanks_are_nothing = true;
   std::size_t fewest = 1;
   std::size_t most = 0;  // 0: there may be any more.
   std::vector<ColumnUse> uses{};
@@ -62,6 +63,7 @@ class RowCutter {
   bool is_broken() const noexcept { return broken_; }
 
   std::string_view Next(Texts& texts) {
+    at_ = SkipBlanks(at_);
     if (at_ < line_.size() && line_[at_] == '"') return NextQuoted(texts);
     const void* const found =
         at_ < line_.size() ? std::memchr(line_.data() + at_, plan_.delimiter, line_.size() - at_)
@@ -69,12 +71,20 @@ class RowCutter {
     const std::size_t end =
         found == nullptr ? line_.size()
                          : static_cast<std::size_t>(static_cast<const char*>(found) - line_.data());
-    const std::string_view value = line_.substr(at_, end - at_);
+    std::string_view value = line_.substr(std::min(at_, end), end - std::min(at_, end));
+    while (!value.empty() && IsBlank(value.back())) value.remove_suffix(1);
     MoveTo(end);
     return value;
   }
 
  private:
+  // People write blanks behind commas; they belong to no value.
+  bool IsBlank(char c) const noexcept { return plan_.blanks_are_nothing && c == ' '; }
+  std::size_t SkipBlanks(std::size_t at) const noexcept {
+    while (at < line_.size() && IsBlank(line_[at])) ++at;
+    return at;
+  }
+
   void MoveTo(std::size_t end) {
     ended_ = end >= line_.size();
     at_ = end + 1;
@@ -99,8 +109,9 @@ class RowCutter {
       }
     }
     const std::string_view value = line_.substr(from, at - from);
-    if (at + 1 < line_.size() && line_[at + 1] != plan_.delimiter) broken_ = true;
-    MoveTo(at + 1);
+    const std::size_t next = SkipBlanks(at + 1);
+    if (next < line_.size() && line_[next] != plan_.delimiter) broken_ = true;
+    MoveTo(next);
     if (plain) return value;
     return plan_.doubled_quotes ? Undouble(value, texts) : Unescape(value, texts);
   }
@@ -184,8 +195,11 @@ Result<void> FillIn(RowPlan& plan, const std::vector<std::string>& columns,
 }  // namespace
 
 Result<std::unique_ptr<LineFormat>> MakeAlbFormat(const ColumnNames& names) {
-  RowPlan plan{
-      .format = "alb", .delimiter = ' ', .doubled_quotes = false, .fewest = kFewestAlbColumns};
+  RowPlan plan{.format = "alb",
+               .delimiter = ' ',
+               .doubled_quotes = false,
+               .blanks_are_nothing = false,
+               .fewest = kFewestAlbColumns};
   std::vector<std::string> columns(std::begin(kAlbColumns), std::end(kAlbColumns));
   if (Result<void> right = FillIn(plan, columns, names); !right) {
     return std::unexpected(right.error());
@@ -206,10 +220,7 @@ Result<std::unique_ptr<LineFormat>> MakeCsvFormat(std::string_view heading,
   Texts texts;
   std::vector<std::string> columns;
   for (RowCutter cutter(plan, heading); !cutter.at_end();) {
-    std::string_view name = cutter.Next(texts);
-    while (name.starts_with(' ')) name.remove_prefix(1);
-    while (name.ends_with(' ')) name.remove_suffix(1);
-    columns.emplace_back(name);
+    columns.emplace_back(cutter.Next(texts));
   }
   plan.most = columns.size();
   if (Result<void> right = FillIn(plan, columns, names); !right) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "limit/limit_words.h"
+#include "policy/address.h"
 #include "policy/request_pairs.h"
 
 namespace weir::lab {
@@ -38,6 +39,8 @@ AskedAttributes::AskedAttributes(std::span<const PolicySpec* const> policies) {
       AskMatch(rule.match, rule.name);
       for (const KeyPart& part : rule.key) {
         for (const KeyAttribute& attribute : part.first_of) Ask(attribute.name, rule.name);
+        counts_addresses_ =
+            counts_addresses_ || (part.first_of.size() == 1 && part.first_of.front().name == "ip");
       }
       if (!rule.tier_limit.empty()) Ask("tier", rule.name);
       if (rule.cost && !rule.cost->attribute.empty()) Ask(rule.cost->attribute, rule.name);
@@ -155,6 +158,10 @@ void AskedAttributes::MakeRequest(const LogRecord& record, std::span<NamedValue>
     }
     request.query = room.first(count);
   }
+  ++requests_;
+  if (counts_addresses_ && !IpAddress::Parse(request.ip)) {
+    if (without_address_++ == 0) first_without_address_ = request.ip;
+  }
   if (!unseen_.empty()) {
     std::erase_if(unseen_, [&](std::uint32_t place) {
       asked_[place].seen = Has(request, asked_[place].attribute);
@@ -171,7 +178,7 @@ bool AskedAttributes::Has(const Request& request, const Attribute& attribute) {
   };
   switch (attribute.kind) {
     case AttributeKind::kIp:
-      return !request.ip.empty();
+      return IpAddress::Parse(request.ip).has_value();
     case AttributeKind::kUser:
       return !request.user.empty();
     case AttributeKind::kApiKey:
@@ -210,7 +217,15 @@ std::vector<std::string> AskedAttributes::Unanswered() const {
     sentences.push_back("No request of the log has " + name + ", which " + rules +
                         (asked.by.size() == 1 ? " asks" : " ask") +
                         " for: what is said of that is not what would have happened. If a column "
-                        "has it, name it with --column.");
+                        "has it, name it with --column " +
+                        name + "=COLUMN.");
+  }
+  if (without_address_ > 0 && without_address_ < requests_) {
+    sentences.push_back(
+        std::to_string(without_address_) + " of " + std::to_string(requests_) +
+        " requests have no address that can be read" +
+        (first_without_address_.empty() ? "" : ", the first " + Quoted(first_without_address_)) +
+        ": rules by ip count them as one client, or do as unidentified says.");
   }
   return sentences;
 }

@@ -33,7 +33,7 @@ class AskedAttributes {
   void MakeRequest(const LogRecord& record, std::span<NamedValue> room, Texts& texts,
                    Request& request);
 
-  // Sentences about what some rule asked for and no request had.
+  // Sentences about what some rule asked for and no request had, or many had not.
   std::vector<std::string> Unanswered() const;
 
  private:
@@ -64,6 +64,11 @@ class AskedAttributes {
   std::vector<std::string> queries_;
   bool user_agent_ = false;
   std::size_t others_ = 0;
+  // Whether a rule counts whoever asks by address.
+  bool counts_addresses_ = false;
+  std::uint64_t requests_ = 0;
+  std::uint64_t without_address_ = 0;
+  std::string first_without_address_;
 };
 
 }  // namespace weir::lab

@@ -85,6 +85,7 @@ void PolicyRun::NoteRule(const RuleDecision& rule, std::size_t number, const Bat
     return;
   }
   ++(rule.shadow ? outcome.shadow_denied : outcome.denied);
+  if (rule.shadow) bins_.Add(time, 1 + place);
   if (outcome.keys_denied == 0) outcome.first_denied = time;
   outcome.last_denied = time;
   const KeyTally::Denial denial = keys_.CountDenial(rule.key);

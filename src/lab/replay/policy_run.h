@@ -79,8 +79,8 @@ class PolicyRun {
   std::string KeyOf(const Request& request, std::size_t number) const;
 
   const std::vector<std::string>& rule_names() const noexcept { return names_; }
-  // Series 0 are all requests; 1 + the place of a rule those that it denied; behind the last rule
-  // those denied by a list.
+  // Series 0 are all requests; 1 + the place of a rule those that it denied, or would have in
+  // shadow mode; behind the last rule those denied by a list.
   const TimeBins& bins() const noexcept { return bins_; }
   PolicyOutcome Outcome(std::size_t top) const;
 

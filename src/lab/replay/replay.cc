@@ -42,8 +42,8 @@ class Player {
     }
   }
 
-  Result<void> Finish(ReplayResult& result) {
-    if (!run_) return {};
+  void Finish(ReplayResult& result) {
+    if (!run_) return;
     result.outcome = run_->Outcome(settings_.top);
     result.bins = run_->bins();
     if (other_) {
@@ -52,7 +52,10 @@ class Player {
       result.newly_allowed = ChangeOf(*run_, denied_before_, newly_allowed_);
       result.change_bins = std::move(change_bins_);
     }
-    return decisions_ ? decisions_->Finish(run_->rule_names()) : Result<void>();
+    if (!decisions_) return;
+    if (const Result<void> written = decisions_->Finish(run_->rule_names()); !written) {
+      result.decisions_failed = written.error().message;
+    }
   }
 
  private:
@@ -163,9 +166,8 @@ Result<ReplayResult> Replay(const ReplaySettings& settings, std::istream& standa
   }
   result.counts = (*reader)->counts();
   result.unanswered = asked.Unanswered();
-  if (Result<void> finished = player.Finish(result); !finished) {
-    return std::unexpected(finished.error());
-  }
+  result.seconds_as_they_are = spread.as_they_are();
+  player.Finish(result);
   return result;
 }
 

@@ -54,6 +54,9 @@ struct ReplayResult {
   ReplayChange newly_denied{};   // Under `against`, by its rules;
   ReplayChange newly_allowed{};  // which `policy` denied, by its rules.
   TimeBins change_bins{};        // Series 0: newly denied, 1: newly allowed.
+
+  std::string decisions_failed{};         // Why not all decisions could be written.
+  std::uint64_t seconds_as_they_are = 0;  // Too full to be spread.
 };
 
 // An error if something cannot be opened, read or written at all; what was left out of a log is in

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "lab/replay/spread.h"
+
 namespace weir::lab {
 namespace {
 
@@ -154,7 +156,8 @@ Plot PlotOf(const TimeBins& bins, const std::string& title,
 Plot TimePlot(const ReplayResult& result) {
   std::vector<std::pair<std::string, Tone>> series = {{"requests", Tone::kQuiet}};
   for (const RuleOutcome& rule : result.outcome.rules) {
-    series.emplace_back("denied by " + rule.name, Tone::kBad);
+    series.emplace_back("denied by " + rule.name + (rule.is_shadow ? " (shadow)" : ""),
+                        rule.is_shadow ? Tone::kWarning : Tone::kBad);
   }
   series.emplace_back("denied by a list", Tone::kBad);
   return PlotOf(result.bins, "Over time", series);
@@ -182,6 +185,23 @@ void AddChange(const ReplayChange& change, const std::vector<RuleOutcome>& rules
   if (!by_key.rows.empty()) report.sections.emplace_back(std::move(by_key));
 }
 
+std::string AsTheyAre(std::uint64_t seconds) {
+  if (seconds == 0) return "";
+  return " Not in " + Count(seconds) + (seconds == 1 ? " second" : " seconds") +
+         " with more than " + Count(Spread::kMost) + " requests, which were left as they are.";
+}
+
+void AddStoreWarnings(const PolicyOutcome& outcome, const std::string& policy, Report& report) {
+  for (const std::string& notice : outcome.notices) {
+    report.warnings.push_back(policy + ": " + notice);
+  }
+  if (outcome.forgotten_keys > 0) {
+    report.warnings.push_back(Count(outcome.forgotten_keys) +
+                              " keys were forgotten before their time, because memory.cap of " +
+                              policy + " has no room for them, as in the service.");
+  }
+}
+
 void AddWarnings(const ReplayResult& result, const ReplayShown& shown, const LogAccount& account,
                  Report& report) {
   if (account.is_cut_short) {
@@ -194,12 +214,8 @@ void AddWarnings(const ReplayResult& result, const ReplayShown& shown, const Log
   add(shown.warnings);
   if (result.outcome.requests == 0) report.warnings.emplace_back("There was not one request.");
   if (result.outcome.requests > 0) add(result.unanswered);
-  add(result.outcome.notices);
-  if (result.outcome.forgotten_keys > 0) {
-    report.warnings.push_back(Count(result.outcome.forgotten_keys) +
-                              " keys were forgotten before their time, because the policy's "
-                              "memory.cap has no room for them, as in the service.");
-  }
+  AddStoreWarnings(result.outcome, shown.policy, report);
+  if (result.against) AddStoreWarnings(*result.against, shown.against, report);
 }
 
 }  // namespace
@@ -214,12 +230,15 @@ Report ReportOf(const ReplayResult& result, const ReplayShown& shown) {
   if (account.whole_seconds && result.outcome.requests > 0) {
     report.sections.emplace_back(Paragraph{
         .title = "Times",
-        .text = shown.spread
-                    ? "The log has whole seconds; requests of the same second were spread evenly "
-                      "over it."
-                    : "The log has whole seconds: requests of the same second are taken to have "
+        .text =
+            shown.spread
+                ? "The log has whole seconds; requests of the same second were spread evenly "
+                  "over it." +
+                      AsTheyAre(result.seconds_as_they_are)
+                : std::string(
+                      "The log has whole seconds: requests of the same second are taken to have "
                       "come at once, so bursts look sharper than they were. --spread spreads "
-                      "them evenly."});
+                      "them evenly.")});
   }
   if (result.outcome.requests == 0) return report;
   const auto has_shadows = [](const PolicyOutcome& outcome) {

@@ -27,6 +27,7 @@ std::span<const LogRecord> Spread::Next() {
     const auto whole = static_cast<std::size_t>(last - more.begin());
     if (whole == 0 && (begun_.empty() || SecondOf(begun_.back()) == SecondOf(more.back()))) {
       Keep(more, texts_[current_]);
+      if (begun_.size() > most_) return GiveUp();
       continue;
     }
     out_.swap(begun_);
@@ -48,6 +49,18 @@ std::span<const LogRecord> Spread::Next() {
   return {};
 }
 
+// What was read of a second is told as it is; the rest will be, too.
+std::span<const LogRecord> Spread::GiveUp() {
+  if (given_up_ != SecondOf(begun_.back())) {
+    given_up_ = SecondOf(begun_.back());
+    ++as_they_are_;
+  }
+  out_.swap(begun_);
+  current_ = 1 - current_;
+  texts_[current_].Clear();
+  return out_;
+}
+
 void Spread::Keep(std::span<const LogRecord> records, Texts& texts) {
   for (const LogRecord& record : records) {
     LogRecord& kept = begun_.emplace_back(record);
@@ -62,6 +75,7 @@ void Spread::Keep(std::span<const LogRecord> records, Texts& texts) {
 }
 
 void Spread::SpreadOver(std::span<LogRecord> second) {
+  if (second.empty() || given_up_ == SecondOf(second.front())) return;
   const bool whole = std::ranges::all_of(
       second, [](const LogRecord& record) { return WallTime(SecondOf(record)) == record.time; });
   if (!whole) return;
