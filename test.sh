@@ -12,9 +12,13 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 full=no
+sanitized=asan
 case "${1:-}" in
   "") ;;
-  --full) full=yes ;;
+  --full)
+    full=yes
+    sanitized=coverage # The same, and counts what was run.
+    ;;
   *)
     echo "usage: ./test.sh [--full]" >&2
     exit 2
@@ -136,10 +140,10 @@ format() {
     done | xargs -0 --no-run-if-empty clang-format-19 --dry-run -Werror
 }
 
-asan_tests() {
+sanitized_tests() {
   # Counts of an older binary would be merged with the new ones by coverage.py.
-  rm -rf build/asan/profiles
-  run_ctest asan
+  rm -rf "build/$sanitized/profiles"
+  run_ctest "$sanitized"
 }
 
 # ThreadSanitizer is slow and has nothing to say about code that runs on one thread.
@@ -178,25 +182,25 @@ fuzz_one() {
 
 fuzz() {
   local seed=${WEIR_FUZZ_SEED:-$((RANDOM * 32768 + RANDOM + 1))}
-  export work findings=$root/build/asan/fuzz-findings
+  export work findings=$root/build/$sanitized/fuzz-findings
   mkdir -p "$findings"
   # Random inputs must not count as coverage: it would differ from run to run.
   export LLVM_PROFILE_FILE=$work/fuzz-%p.profraw
   export -f fuzz_one
   # Without a target, xargs would have nothing to fail with.
-  ls build/asan/tests/fuzz/*_fuzz >"$work/fuzzers"
+  ls "build/$sanitized"/tests/fuzz/*_fuzz >"$work/fuzzers"
   xargs -P 2 -I {} bash -c "fuzz_one $seed {}" <"$work/fuzzers"
 }
 
 tidy() {
   # Headers are looked at through the sources that include them. Tests are left out: GoogleTest's
   # macros trip half of the checks.
-  run-clang-tidy-19 -quiet -j "$jobs" -p build/asan -warnings-as-errors='*' \
+  run-clang-tidy-19 -quiet -j "$jobs" -p "build/$sanitized" -warnings-as-errors='*' \
     "^$root/(src|apps)/(?!.*_(test|bench)\.cc\$).*\.cc\$" |
     sed -E '/^[0-9]+ warnings? generated\.$/d' # those in system headers, which are not shown
 }
 
-coverage() { tools/coverage.py build/asan; }
+coverage() { tools/coverage.py build/coverage; }
 
 stage "packages" packages
 begin_to_fetch
@@ -206,13 +210,13 @@ wait "$fetching" && fetch_status=0 || fetch_status=$?
 fetching=""
 stage "clients, servers" fetched "$fetch_status"
 stage "release: measuring tests" measuring_tests
-begin_to_build asan
+begin_to_build "$sanitized"
 stage "release: tests" release_tests
 stage "install" install_test
 stop_building
-stage "asan, ubsan: build" build asan
+stage "asan, ubsan: build" build "$sanitized"
 begin_to_build tsan thread_tests
-stage "asan, ubsan: tests" asan_tests
+stage "asan, ubsan: tests" sanitized_tests
 stop_building
 stage "tsan: build, tests" tsan
 stage "fuzz" fuzz

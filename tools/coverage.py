@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The coverage gates, from the profiles that the asan preset's tests left behind.
+"""The coverage gates, from the profiles that the coverage preset's tests left behind.
 
-    tools/coverage.py [build/asan]
+    tools/coverage.py [build/coverage]
 
 Algorithms are small, pure and the promise of the product: every line and every branch of
 src/algorithm is covered. The other folders keep 95 % of their lines. What cannot be covered is
@@ -90,7 +90,7 @@ def export(build):
     """What llvm-cov knows, as its JSON export describes it."""
     profiles = sorted(map(str, (build / "profiles").glob("*.profraw")))
     if not profiles:
-        sys.exit(f"{build}/profiles is empty: run `ctest --preset asan` first")
+        sys.exit(f"{build}/profiles is empty: run `ctest --preset coverage` first")
     merged = merge(build, profiles)
 
     # Programs of tests that are there no more would speak of lines that are not, either.
@@ -202,7 +202,7 @@ def measure(files, exclusions):
 
 
 def main(arguments):
-    build = pathlib.Path(arguments[0] if arguments else ROOT / "build" / "asan")
+    build = pathlib.Path(arguments[0] if arguments else ROOT / "build" / "coverage")
     try:
         exclusions = read_exclusions()
     except (ValueError, re.error) as error:
