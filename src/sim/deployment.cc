@@ -117,25 +117,26 @@ Deployment::Drawn Deployment::DrawFailover(Duration lasts, int which, Random& ra
   // What was written after the copy is lost. The old master comes back as a replica.
   const Duration lag = std::min(random.Between(milliseconds(0), milliseconds(200)), lasts / 2);
   const auto place = static_cast<std::size_t>(which);
-  const auto old = std::make_shared<RedisServer*>(nullptr);
-  const auto fail = [this, place, old] {
-    RedisServer& next = *std::exchange(replica_, nullptr);
-    *old = std::exchange(masters_[place], &next);
-    (*old)->Crash();
-    next.SetReadOnly(false);
-    if (cluster_ != nullptr) cluster_->HandOver(**old, next);
-    for (const auto& sentinel : sentinels_) sentinel->SetMaster(kMasterName, next.address());
+  const auto next = std::make_shared<RedisServer*>(nullptr);
+  const auto fail = [this, place, next](RedisServer& old) {
+    masters_[place] = *next;
+    old.Crash();
+    (*next)->SetReadOnly(false);
+    if (cluster_ != nullptr) cluster_->HandOver(old, **next);
+    for (const auto& sentinel : sentinels_) sentinel->SetMaster(kMasterName, (*next)->address());
   };
   return {.begin =
-              [this, place, lag, fail] {
+              [this, lag, next, fail](RedisServer& old) {
                 if (replica_ == nullptr) return;  // There is nobody left.
-                replica_->CopyDataFrom(*masters_[place]);
-                world_.After(lag, fail);
+                // From here on it stands in for nobody else.
+                *next = std::exchange(replica_, nullptr);
+                (*next)->CopyDataFrom(old);
+                world_.After(lag, [fail, &old] { fail(old); });
               },
           .end =
-              [this, old] {
-                if (*old == nullptr) return;
-                replica_ = *old;
+              [this, next](RedisServer& old) {
+                if (*next == nullptr) return;
+                replica_ = &old;
                 replica_->SetReadOnly(true);
                 replica_->Start(RedisServer::Data::kKept);
               }};

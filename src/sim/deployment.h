@@ -77,6 +77,7 @@ struct FaultTraits {
   bool needs_cluster = false;
   bool needs_replica = false;
   bool is_at_once = false;  // It has no end.
+  bool takes_by = false;    // How slow, how late, or how far may be said.
 };
 // Every kind, in their order.
 std::span<const FaultTraits> AllFaults();
@@ -124,7 +125,9 @@ class Deployment {
   Fault Plan(const FaultOrder& order, Random& random);
 
  private:
-  using Act = std::function<void()>;
+  // Done to the server that is meant: who is master is known only when it begins, and what was done
+  // to one is undone on the same.
+  using Act = std::function<void(RedisServer&)>;
   struct Drawn {
     Act begin{};
     Act end{};
@@ -132,14 +135,14 @@ class Deployment {
 
   void MakeServer(int number);
   Drawn Draw(const FaultOrder& order, int which, Random& random);
-  Drawn DrawServerFault(const FaultOrder& order, RedisServer& server, Random& random);
-  Drawn DrawErrorFault(FaultKind kind, RedisServer& server, Random& random);
-  Drawn DrawDataFault(const FaultOrder& order, RedisServer& server, Random& random);
-  Drawn DrawNetworkFault(const FaultOrder& order, RedisServer& server, Random& random);
+  Drawn DrawServerFault(const FaultOrder& order, Random& random);
+  static Drawn DrawErrorFault(FaultKind kind, Random& random);
+  Drawn DrawDataFault(const FaultOrder& order, Random& random);
+  Drawn DrawNetworkFault(const FaultOrder& order, Random& random);
   Drawn DrawSlotsMove(Duration lasts);
   Drawn DrawFailover(Duration lasts, int which, Random& random);
-  Drawn Under(RedisServer& server, const std::function<void(Weather&)>& turn);
-  Drawn ShutOut(RedisServer& server, Weather::Door door);
+  Drawn Under(const std::function<void(Weather&)>& turn);
+  Drawn ShutOut(Weather::Door door);
 
   World& world_;
   Network& network_;
@@ -148,7 +151,8 @@ class Deployment {
   std::vector<std::unique_ptr<RedisServer>> servers_;  // Those with data.
   std::vector<std::unique_ptr<RedisServer>> sentinels_;
   std::vector<RedisServer*> masters_;
-  RedisServer* replica_ = nullptr;  // Takes the place of a master that fails.
+  // Takes the place of a master that fails; null while one is about to, or none is left.
+  RedisServer* replica_ = nullptr;
   std::unique_ptr<RedisCluster> cluster_;
 };
 

@@ -21,7 +21,7 @@ constexpr std::array<FaultTraits, 29> kFaults = {{
      .name = "restart with data",
      .what = "ends, and comes back with its data"},
     {.kind = kPause, .name = "pause", .what = "stands still; connections stay"},
-    {.kind = kSlow, .name = "slow", .what = "takes so long for every command"},
+    {.kind = kSlow, .name = "slow", .what = "takes so long for every command", .takes_by = true},
     {.kind = kScriptsFlushed,
      .name = "scripts flushed",
      .what = "forgets scripts again and again",
@@ -55,12 +55,14 @@ constexpr std::array<FaultTraits, 29> kFaults = {{
      .name = "clock back",
      .what = "its clock is set back, and ahead again at the end",
      .moves_clock = true,
-     .is_harmless = true},
+     .is_harmless = true,
+     .takes_by = true},
     {.kind = kClockAhead,
      .name = "clock ahead",
      .what = "its clock is set ahead, and back again at the end",
      .moves_clock = true,
-     .is_harmless = true},
+     .is_harmless = true,
+     .takes_by = true},
     {.kind = kReset, .name = "reset", .what = "all connections break", .is_at_once = true},
     {.kind = kResetMidReply,
      .name = "reset in a reply",
@@ -73,7 +75,10 @@ constexpr std::array<FaultTraits, 29> kFaults = {{
      .name = "replies lost",
      .what = "requests are carried out, replies never arrive"},
     {.kind = kRequestsLost, .name = "requests lost", .what = "requests never arrive"},
-    {.kind = kLate, .name = "late", .what = "everything is under way for so long"},
+    {.kind = kLate,
+     .name = "late",
+     .what = "everything is under way for so long",
+     .takes_by = true},
     {.kind = kClusterDown,
      .name = "cluster down",
      .what = "all nodes say CLUSTERDOWN",
@@ -118,8 +123,12 @@ Fault Deployment::Plan(const FaultOrder& order, Random& random) {
   const auto drawn_server = static_cast<int>(random.Index(masters_.size()));
   const int which = order.server.value_or(drawn_server);
   Drawn drawn = Draw(order, which, random);
-  world_.At(order.begins, std::move(drawn.begin));
-  if (drawn.end) world_.At(order.ends, std::move(drawn.end));
+  const auto server = std::make_shared<RedisServer*>(nullptr);
+  world_.At(order.begins, [this, which, server, begin = std::move(drawn.begin)] {
+    *server = masters_[static_cast<std::size_t>(which)];
+    begin(**server);
+  });
+  if (drawn.end) world_.At(order.ends, [server, end = std::move(drawn.end)] { end(**server); });
   Fault fault{.name = std::string(traits.name),
               .begins = order.begins,
               .ends = order.ends,
@@ -132,40 +141,39 @@ Fault Deployment::Plan(const FaultOrder& order, Random& random) {
 }
 
 Deployment::Drawn Deployment::Draw(const FaultOrder& order, int which, Random& random) {
-  RedisServer& server = *masters_[static_cast<std::size_t>(which)];
   const Duration lasts = order.ends - order.begins;
   if (order.kind == kFailover) return DrawFailover(lasts, which, random);
   if (order.kind == kSlotsMove) return DrawSlotsMove(lasts);
   if (order.kind == kClusterDown) {
-    return {.begin = [this] { cluster_->SetDown(true); },
-            .end = [this] { cluster_->SetDown(false); }};
+    return {.begin = [this](RedisServer&) { cluster_->SetDown(true); },
+            .end = [this](RedisServer&) { cluster_->SetDown(false); }};
   }
-  if (order.kind >= kReset) return DrawNetworkFault(order, server, random);
-  if (order.kind >= kEviction) return DrawDataFault(order, server, random);
-  if (order.kind >= kLoading) return DrawErrorFault(order.kind, server, random);
-  return DrawServerFault(order, server, random);
+  if (order.kind >= kReset) return DrawNetworkFault(order, random);
+  if (order.kind >= kEviction) return DrawDataFault(order, random);
+  if (order.kind >= kLoading) return DrawErrorFault(order.kind, random);
+  return DrawServerFault(order, random);
 }
 
-Deployment::Drawn Deployment::DrawServerFault(const FaultOrder& order, RedisServer& server,
-                                              Random& random) {
+Deployment::Drawn Deployment::DrawServerFault(const FaultOrder& order, Random& random) {
   const Duration lasts = order.ends - order.begins;
   switch (order.kind) {
     case kRestartEmpty:
-      return {.begin = [&server] { server.Crash(); },
-              .end = [&server] { server.Start(RedisServer::Data::kLost); }};
+      return {.begin = [](RedisServer& server) { server.Crash(); },
+              .end = [](RedisServer& server) { server.Start(RedisServer::Data::kLost); }};
     case kRestartWithData:
-      return {.begin = [&server] { server.Crash(); },
-              .end = [&server] { server.Start(RedisServer::Data::kKept); }};
+      return {.begin = [](RedisServer& server) { server.Crash(); },
+              .end = [](RedisServer& server) { server.Start(RedisServer::Data::kKept); }};
     case kPause:
-      return {.begin = [&server, lasts] { server.Pause(lasts); }};
+      return {.begin = [lasts](RedisServer& server) { server.Pause(lasts); }};
     case kSlow: {
       const Duration drawn = random.Between(milliseconds(5), milliseconds(200));
-      return {.begin = [&server, each = order.by.value_or(drawn)] { server.SetSlowness(each); },
-              .end = [&server] { server.SetSlowness({}); }};
+      return {.begin = [each = order.by.value_or(drawn)](
+                           RedisServer& server) { server.SetSlowness(each); },
+              .end = [](RedisServer& server) { server.SetSlowness({}); }};
     }
     default: {
       const int times = static_cast<int>(random.Between(1, 50));
-      return {.begin = [this, &server, lasts, times] {
+      return {.begin = [this, lasts, times](RedisServer& server) {
         for (int i = 0; i < times; ++i) {
           world_.After(lasts * i / times, [&server] { server.core().ForgetScripts(); });
         }
@@ -174,10 +182,10 @@ Deployment::Drawn Deployment::DrawServerFault(const FaultOrder& order, RedisServ
   }
 }
 
-Deployment::Drawn Deployment::DrawErrorFault(FaultKind kind, RedisServer& server, Random& random) {
-  const auto says = [&server](const char* error) {
-    return Drawn{.begin = [&server, error] { server.SetError(error); },
-                 .end = [&server] { server.SetError(""); }};
+Deployment::Drawn Deployment::DrawErrorFault(FaultKind kind, Random& random) {
+  const auto says = [](const char* error) {
+    return Drawn{.begin = [error](RedisServer& server) { server.SetError(error); },
+                 .end = [](RedisServer& server) { server.SetError(""); }};
   };
   switch (kind) {
     case kLoading:
@@ -186,36 +194,36 @@ Deployment::Drawn Deployment::DrawErrorFault(FaultKind kind, RedisServer& server
       return says(
           "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.");
     case kReadOnly:
-      return {.begin = [&server] { server.SetReadOnly(true); },
-              .end = [&server] { server.SetReadOnly(false); }};
+      return {.begin = [](RedisServer& server) { server.SetReadOnly(true); },
+              .end = [](RedisServer& server) { server.SetReadOnly(false); }};
     case kOutOfMemory:
-      return {.begin = [&server] { server.SetOutOfMemory(true); },
-              .end = [&server] { server.SetOutOfMemory(false); }};
+      return {.begin = [](RedisServer& server) { server.SetOutOfMemory(true); },
+              .end = [](RedisServer& server) { server.SetOutOfMemory(false); }};
     case kCannotSave:
-      return {.begin = [&server] { server.SetUnableToSave(true); },
-              .end = [&server] { server.SetUnableToSave(false); }};
+      return {.begin = [](RedisServer& server) { server.SetUnableToSave(true); },
+              .end = [](RedisServer& server) { server.SetUnableToSave(false); }};
     case kRevoked:
-      return {.begin = [&server] { server.SetRevoked(true); },
-              .end = [&server] { server.SetRevoked(false); }};
+      return {.begin = [](RedisServer& server) { server.SetRevoked(true); },
+              .end = [](RedisServer& server) { server.SetRevoked(false); }};
     default: {
       const int count = static_cast<int>(random.Between(1, 10));
-      return {.begin = [&server, count] { server.SpoilReplies(count); },
-              .end = [&server] { server.SpoilReplies(0); }};
+      return {.begin = [count](RedisServer& server) { server.SpoilReplies(count); },
+              .end = [](RedisServer& server) { server.SpoilReplies(0); }};
     }
   }
 }
 
-Deployment::Drawn Deployment::DrawDataFault(const FaultOrder& order, RedisServer& server,
-                                            Random& random) {
+Deployment::Drawn Deployment::DrawDataFault(const FaultOrder& order, Random& random) {
   switch (order.kind) {
     case kEviction: {
       const int count = static_cast<int>(random.Between(1, 20));
-      return {.begin = [this, &server, count] { server.Evict(count, world_.random()); }};
+      return {
+          .begin = [this, count](RedisServer& server) { server.Evict(count, world_.random()); }};
     }
     case kFlush:
-      return {.begin = [&server] { server.core().keyspace().Clear(); }};
+      return {.begin = [](RedisServer& server) { server.core().keyspace().Clear(); }};
     case kGarbageKey:
-      return {.begin = [this, &server] {
+      return {.begin = [this](RedisServer& server) {
         RedisCore& core = server.core();
         const std::vector<std::string> keys = core.keyspace().Keys();
         if (keys.empty()) return;
@@ -230,56 +238,54 @@ Deployment::Drawn Deployment::DrawDataFault(const FaultOrder& order, RedisServer
     default: {
       const Duration drawn = random.Between(milliseconds(1), seconds(100));
       const Duration step = order.by.value_or(drawn) * (order.kind == kClockBack ? -1 : 1);
-      return {.begin = [&server, step] { server.MoveClock(step); },
-              .end = [&server, step] { server.MoveClock(-step); }};
+      return {.begin = [step](RedisServer& server) { server.MoveClock(step); },
+              .end = [step](RedisServer& server) { server.MoveClock(-step); }};
     }
   }
 }
 
-Deployment::Drawn Deployment::Under(RedisServer& server,
-                                    const std::function<void(Weather&)>& turn) {
+Deployment::Drawn Deployment::Under(const std::function<void(Weather&)>& turn) {
   Weather foul = options_.fair;
   turn(foul);
-  const std::string address = server.address();
-  return {.begin = [this, address, foul] { network_.SetWeather(address, foul); },
-          .end = [this, address] { network_.SetWeather(address, options_.fair); }};
+  return {
+      .begin = [this, foul](RedisServer& server) { network_.SetWeather(server.address(), foul); },
+      .end = [this](RedisServer& server) { network_.SetWeather(server.address(), options_.fair); }};
 }
 
-Deployment::Drawn Deployment::ShutOut(RedisServer& server, Weather::Door door) {
-  Drawn drawn = Under(server, [door](Weather& it) { it.door = door; });
-  drawn.begin = [this, address = server.address(), begin = std::move(drawn.begin)] {
-    begin();
-    network_.Reset(address);
+Deployment::Drawn Deployment::ShutOut(Weather::Door door) {
+  Drawn drawn = Under([door](Weather& it) { it.door = door; });
+  drawn.begin = [this, begin = std::move(drawn.begin)](RedisServer& server) {
+    begin(server);
+    network_.Reset(server.address());
   };
   return drawn;
 }
 
-Deployment::Drawn Deployment::DrawNetworkFault(const FaultOrder& order, RedisServer& server,
-                                               Random& random) {
-  const std::string address = server.address();
+Deployment::Drawn Deployment::DrawNetworkFault(const FaultOrder& order, Random& random) {
   switch (order.kind) {
     case kReset:
-      return {.begin = [this, address] { network_.Reset(address); }};
+      return {.begin = [this](RedisServer& server) { network_.Reset(server.address()); }};
     case kResetMidReply: {
       const auto bytes = static_cast<std::size_t>(random.Between(1, 300));
-      return {.begin = [this, address, bytes] { network_.ResetAfter(address, bytes); },
-              .end = [this, address] { network_.ResetAfter(address, 0); }};
+      return {.begin = [this, bytes](
+                           RedisServer& server) { network_.ResetAfter(server.address(), bytes); },
+              .end = [this](RedisServer& server) { network_.ResetAfter(server.address(), 0); }};
     }
     case kRefused:
-      return ShutOut(server, Weather::Door::kRefuses);
+      return ShutOut(Weather::Door::kRefuses);
     case kSilent:
-      return ShutOut(server, Weather::Door::kSilent);
+      return ShutOut(Weather::Door::kSilent);
     case kCutOff:
-      return Under(server, [](Weather& it) { it.stalls_to_client = it.stalls_to_server = true; });
+      return Under([](Weather& it) { it.stalls_to_client = it.stalls_to_server = true; });
     case kRepliesHeldBack:
-      return Under(server, [](Weather& it) { it.stalls_to_client = true; });
+      return Under([](Weather& it) { it.stalls_to_client = true; });
     case kRepliesLost:
-      return Under(server, [](Weather& it) { it.loses_to_client = true; });
+      return Under([](Weather& it) { it.loses_to_client = true; });
     case kRequestsLost:
-      return Under(server, [](Weather& it) { it.loses_to_server = true; });
+      return Under([](Weather& it) { it.loses_to_server = true; });
     default: {
       const Duration drawn = random.Between(milliseconds(5), milliseconds(80));
-      return Under(server, [late = order.by.value_or(drawn)](Weather& it) {
+      return Under([late = order.by.value_or(drawn)](Weather& it) {
         it.least_latency = late / 2;
         it.most_latency = late;
       });
@@ -290,9 +296,9 @@ Deployment::Drawn Deployment::DrawNetworkFault(const FaultOrder& order, RedisSer
 // All slots that have keys go elsewhere, a few keys at a time.
 Deployment::Drawn Deployment::DrawSlotsMove(Duration lasts) {
   return {.begin =
-              [this, lasts] {
-                for (RedisServer* const server : masters_) {
-                  for (const std::string& key : server->core().keyspace().Keys()) {
+              [this, lasts](RedisServer&) {
+                for (RedisServer* const from : masters_) {
+                  for (const std::string& key : from->core().keyspace().Keys()) {
                     RedisServer& to = *masters_[world_.random().Index(masters_.size())];
                     cluster_->BeginMove(redis::SlotOfKey(key), to);
                   }
@@ -301,7 +307,7 @@ Deployment::Drawn Deployment::DrawSlotsMove(Duration lasts) {
                   world_.After(lasts * i / 10, [this] { cluster_->MoveKeys(3); });
                 }
               },
-          .end = [this] { cluster_->EndMoves(); }};
+          .end = [this](RedisServer&) { cluster_->EndMoves(); }};
 }
 
 }  // namespace weir::sim
