@@ -1,5 +1,6 @@
 #include "lab/fleet/scenario_check.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <set>
@@ -11,12 +12,41 @@
 namespace weir::lab {
 namespace {
 
+constexpr YamlPlace kTop{.line = 1, .column = 1};
+
+bool IsOfWholeCluster(const FaultSpec& fault) {
+  return fault.server_fault && sim::TraitsOf(*fault.server_fault).needs_cluster;
+}
+
+// When the last of it may be over.
+Duration LatestEnd(const FaultSpec& fault) {
+  const bool is_at_once = fault.server_fault && sim::TraitsOf(*fault.server_fault).is_at_once;
+  return fault.at.most + (is_at_once ? Duration(0) : fault.lasts.most);
+}
+
+// Whether both may happen to one server, or need the same replica.
+bool MayMeetOnServer(const FaultSpec& a, const FaultSpec& b) {
+  if (!a.server_fault || !b.server_fault) return false;
+  if (IsOfWholeCluster(a) || IsOfWholeCluster(b)) return true;
+  const bool both_need_replica =
+      sim::TraitsOf(*a.server_fault).needs_replica && sim::TraitsOf(*b.server_fault).needs_replica;
+  return both_need_replica || !a.server || !b.server || *a.server == *b.server;
+}
+
+// Who is down cannot end, and who is started twice loses what it had.
+bool MayRestartTogether(const FaultSpec& a, const FaultSpec& b) {
+  const bool both_restart =
+      a.node_fault == NodeFault::kRestart && b.node_fault == NodeFault::kRestart;
+  return both_restart && (!a.node || !b.node || *a.node == *b.node);
+}
+
 class Check {
  public:
   Check(const Scenario& scenario, ProblemList& problems)
       : scenario_(scenario), problems_(problems) {}
 
   void All() {
+    CheckStore();
     CheckClients();
     for (const FaultSpec& fault : scenario_.faults) CheckFault(fault);
     CheckOverlaps();
@@ -28,8 +58,28 @@ class Check {
   }
   Duration Latest() const { return scenario_.duration.least; }
 
+  void CheckStore() {
+    const StoreSpec& store = scenario_.store;
+    const bool may_be_several = store.layout == StoreLayout::kShards ||
+                                store.layout == StoreLayout::kCluster ||
+                                store.layout == StoreLayout::kAny;
+    if (store.servers && !may_be_several) {
+      Say(kTop, "store: servers has no meaning with layout " + std::string(NameOf(store.layout)) +
+                    "; write layout: shards or cluster, or leave it out");
+    }
+    if (store.layout == StoreLayout::kMemory) return;
+    // There and back. Whoever takes longer than half the timeout is taken for broken, so nothing
+    // would be left to see but that.
+    const Duration longest = std::min(store.timeout.least, RedisSpec{}.connect_timeout) / 4;
+    if (store.latency.most > longest) {
+      Say(kTop, "store: with a latency of " + TextOf(store.latency.most) +
+                    " nodes would take a store that is well for one that fails: write a latency of "
+                    "at most a quarter of the timeout, and of the 200ms for connecting (" +
+                    TextOf(longest) + "), and what: late or slow for a fault");
+    }
+  }
+
   void CheckClients() {
-    constexpr YamlPlace kTop{.line = 1, .column = 1};
     if (scenario_.clients.empty()) {
       return problems_.AddAt(ProblemCode::kMissing, scenario_.file, kTop, "",
                              "nobody asks for anything; write clients:");
@@ -47,6 +97,10 @@ class Check {
         Say(kTop, "two groups of clients are called " + Quoted(client.name) +
                       "; give each a name of its own");
       }
+      if (client.from.least >= Latest()) {
+        Say(kTop, "clients " + Quoted(client.name) + " would begin at " +
+                      TextOf(client.from.least) + ", when all is over");
+      }
       if (client.until && client.until->least <= client.from.most) {
         Say(kTop, "clients " + Quoted(client.name) + " stop before they begin");
       }
@@ -62,7 +116,7 @@ class Check {
       if (!fault.what.empty() || fault.server || fault.node || fault.by) {
         Say(fault.place, "random faults are drawn from the seed; leave out what, server, node, by");
       }
-      return;
+      return CheckRandom(fault);
     }
     if (fault.what.empty()) {
       return problems_.AddAt(ProblemCode::kMissing, scenario_.file, fault.place, "",
@@ -73,6 +127,16 @@ class Check {
     }
     if (fault.server_fault) CheckServerFault(fault);
     if (fault.node_fault) CheckNodeFault(fault);
+  }
+
+  // Random faults come one after the other; what else happened they would meet.
+  void CheckRandom(const FaultSpec& fault) {
+    for (const FaultSpec& other : scenario_.faults) {
+      if (&other == &fault || other.node_fault == NodeFault::kReload) continue;
+      return Say(fault.place,
+                 "random faults may overlap with others; write random: once, beside nothing but "
+                 "policy reload");
+    }
   }
 
   void CheckServerFault(const FaultSpec& fault) {
@@ -90,6 +154,10 @@ class Check {
     if (traits.needs_replica && !may_have_replica) {
       Say(fault.place, what + " needs a replica; write layout: sentinel or cluster");
     }
+    if (traits.needs_cluster && fault.server) {
+      Say(fault.place, what + " happens to the whole cluster; leave out server");
+    }
+    if (fault.by && !traits.takes_by) SayNoBy(fault);
     const int servers = ServersOf(scenario_.store).least;
     if (fault.server && *fault.server >= servers) {
       Say(fault.place, "there is no server " + std::to_string(*fault.server + 1) + ", only " +
@@ -105,6 +173,9 @@ class Check {
       Say(fault.place, "there is no node " + std::to_string(*fault.node + 1) + ", only " +
                            std::to_string(nodes));
     }
+    const bool moves_clock =
+        *fault.node_fault == NodeFault::kClockBack || *fault.node_fault == NodeFault::kClockAhead;
+    if (fault.by && !moves_clock) SayNoBy(fault);
     if (fault.server) {
       Say(fault.place, Quoted(fault.what) + " happens to a node; write node, not server");
     }
@@ -115,6 +186,10 @@ class Check {
     if (!reloads && fault.policy) {
       Say(fault.place, "a policy comes with policy reload only");
     }
+  }
+
+  void SayNoBy(const FaultSpec& fault) {
+    Say(fault.place, Quoted(fault.what) + " has no size; by goes with slow, late and clocks");
   }
 
   // What two faults do to one server at a time nobody could tell apart. Each is told of one other:
@@ -128,17 +203,24 @@ class Check {
       for (std::size_t j = 0; j < i; ++j) {
         const FaultSpec& a = scenario_.faults[j];
         const FaultSpec& b = scenario_.faults[i];
-        if (!a.server_fault || !b.server_fault) continue;
-        if (a.server && b.server && *a.server != *b.server) continue;
-        const bool is_apart =
-            a.at.most + a.lasts.most <= b.at.least || b.at.most + b.lasts.most <= a.at.least;
+        if (!MayMeetOnServer(a, b) && !MayRestartTogether(a, b)) continue;
+        const bool is_apart = LatestEnd(a) <= b.at.least || LatestEnd(b) <= a.at.least;
         if (is_apart) continue;
         Say(b.place, "it may overlap with " + Quoted(a.what) + " at " + TextOf(a.at.least) +
-                         "; let one end before the other begins, or give each a server");
+                         "; let one end before the other begins" +
+                         (CanBeApart(a, b) ? ", or give each a " + Victim(a) : ""));
         break;
       }
     }
   }
+
+  // Whether it would help to say whom each happens to.
+  static bool CanBeApart(const FaultSpec& a, const FaultSpec& b) {
+    const bool both_fail_over =
+        a.server_fault == sim::FaultKind::kFailover && b.server_fault == sim::FaultKind::kFailover;
+    return !both_fail_over && !IsOfWholeCluster(a) && !IsOfWholeCluster(b);
+  }
+  static std::string Victim(const FaultSpec& fault) { return fault.node_fault ? "node" : "server"; }
 
   const Scenario& scenario_;
   ProblemList& problems_;

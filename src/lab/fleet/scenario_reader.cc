@@ -227,16 +227,18 @@ void ReadExpectation(SpecReader& reader, const Spot& spot, Measure measure,
       rest.remove_suffix(1);
       it.is_share = true;
       value = ParseNumber(rest);
+      if (value && *value > 100) value.reset();
       if (value) *value /= 100;
     } else {
       value = ParseNumber(rest);
     }
   }
   if (!value) {
-    return reader.Report(ProblemCode::kNotANumber, spot.where,
-                         Quoted(it.text) +
-                             " is nothing to expect; write at most or at least, and a number, a "
-                             "percentage, or for degraded and latency a time: at most 1%");
+    return reader.Report(
+        ProblemCode::kNotANumber, spot.where,
+        Quoted(it.text) +
+            " is nothing to expect; write at most or at least, and a number, a "
+            "percentage of up to 100%, or for degraded and latency a time: at most 1%");
   }
   it.value = *value;
   expect.push_back(std::move(it));
@@ -379,12 +381,19 @@ class Reading {
     KeepErrors(std::move(report.problems));
     if (!report.policy) return std::nullopt;
     PolicySpec spec = report.policy->spec();
-    const std::string folder = std::filesystem::path(path).parent_path().string();
+    spec.redis = {};
+    ProblemList own(path);
+    return Compile(std::move(spec), std::filesystem::path(path).parent_path().string(), own);
+  }
+
+  // Whoever makes a policy of it later knows no folder.
+  static void NameFilesIn(const std::string& folder, PolicySpec& spec) {
     for (RuleSpec& rule : spec.rules) {
       for (std::string& file : rule.override_files) file = PathIn(folder, file);
     }
-    ProblemList own(path);
-    return Compile(std::move(spec), folder, own);
+    constexpr std::string_view kFile = "file:";
+    if (!spec.hash_secret.starts_with(kFile)) return;
+    spec.hash_secret = std::string(kFile) + PathIn(folder, spec.hash_secret.substr(kFile.size()));
   }
 
   // As the nodes will have it.
@@ -394,6 +403,7 @@ class Reading {
     const bool is_right = CompilePolicy(spec, folder, own) != nullptr;
     KeepErrors(own.Take());
     if (!is_right) return std::nullopt;
+    NameFilesIn(folder, spec);
     return spec;
   }
 

@@ -1,5 +1,7 @@
 #include "lab/fleet/scenario_reader.h"
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -34,7 +36,6 @@ faults:
     what: policy reload
     policy: { rules: [{ name: r, key: user, limit: 5/s }] }
   - { at: 6s, for: 1s, what: clock back, by: 10s }
-  - { random: 1..3 }
 expect:
   denied: at most 2.5%
   degraded: at most 3s
@@ -62,18 +63,34 @@ TEST(ScenarioReader, ReadsAllThatMayBeSaid) {
   EXPECT_DOUBLE_EQ(scenario.clients[1].rate.least, 0.5);
   EXPECT_TRUE(scenario.clients[0].is_sticky);
   EXPECT_EQ(scenario.clients[0].attributes.at("user"), "u{n}");
-  ASSERT_EQ(scenario.faults.size(), 5U);
+  ASSERT_EQ(scenario.faults.size(), 4U);
   EXPECT_EQ(scenario.faults[0].server, 1);
   EXPECT_EQ(scenario.faults[0].server_fault, sim::FaultKind::kRestartEmpty);
   EXPECT_EQ(scenario.faults[1].node_fault, NodeFault::kPause);
   EXPECT_EQ(scenario.faults[2].policy->rules.front().limit, "5/s");
   EXPECT_EQ(scenario.faults[3].by->least, seconds(10));
-  EXPECT_EQ(scenario.faults[4].random->most, 3);
   ASSERT_EQ(scenario.expect.size(), 3U);
   EXPECT_DOUBLE_EQ(scenario.expect[0].value, 0.025);
   EXPECT_TRUE(scenario.expect[0].is_share);
   EXPECT_DOUBLE_EQ(scenario.expect[1].value, 3);
   EXPECT_DOUBLE_EQ(scenario.expect[2].value, 1000);
+}
+
+TEST(ScenarioReader, TakesRandomFaultsByThemselvesOrBesideAReload) {
+  const ScenarioReport report =
+      Read(std::string("policy: any\nclients: [{ rate: 1/s }]\nfaults:\n  - { random: 1..3 }\n") +
+           "  - { at: 1s, what: policy reload }\n");
+  for (const Problem& problem : report.problems) ADD_FAILURE() << problem.ToString();
+  ASSERT_TRUE(report.scenario);
+  EXPECT_EQ(report.scenario->faults[0].random->most, 3);
+}
+
+TEST(ScenarioReader, TakesFaultsThatAreOverAtOnceInQuickSuccession) {
+  const ScenarioReport report = Read(
+      std::string("policy: any\nclients: [{ rate: 1/s }]\nfaults:\n  - { at: 1s, what: flush }\n") +
+      "  - { at: 1500ms, what: flush }\n  - { at: 1600ms, what: pause }\n");
+  for (const Problem& problem : report.problems) ADD_FAILURE() << problem.ToString();
+  EXPECT_TRUE(report.scenario);
 }
 
 TEST(ScenarioReader, KnowsEveryFaultByItsName) {
@@ -147,6 +164,42 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"FaultsThatOverlap",
               With("faults:\n  - { at: 1s, for: 2s, what: pause }\n  - { at: 2s, what: reset }"),
               "s.yaml:5:5: E125", "may overlap with \"pause\" at 1s"},
+        Wrong{"FaultWithinOne",
+              With("faults:\n  - { at: 1s, for: 2s, what: pause }\n  - { at: 2s, what: flush }"),
+              "s.yaml:5:5: E125", "or give each a server"},
+        Wrong{"FailoversThatOverlap",
+              With("store: { layout: cluster }\nfaults:\n"
+                   "  - { at: 4s, what: failover, server: 1 }\n"
+                   "  - { at: 4s, what: failover, server: 2 }"),
+              "s.yaml:6:5: E125", "before the other begins"},
+        Wrong{"FaultsOfAllAndOne",
+              With("store: { layout: cluster }\nfaults:\n  - { at: 4s, what: slots move }\n"
+                   "  - { at: 4s, what: failover, server: 2 }"),
+              "s.yaml:6:5: E125", "before the other begins"},
+        Wrong{"OneServerOfAll",
+              With("store: { layout: cluster }\nfaults:\n"
+                   "  - { at: 4s, what: cluster down, server: 1 }"),
+              "s.yaml:5:5: E125", "the whole cluster; leave out server"},
+        Wrong{"RandomBesideOthers", With("faults:\n  - { random: 3 }\n  - { at: 1s, what: pause }"),
+              "s.yaml:4:5: E125", "write random: once"},
+        Wrong{"RestartsThatOverlap",
+              With("faults:\n  - { at: 1s, what: node restart, node: 1 }\n"
+                   "  - { at: 1500ms, for: 2s, what: node restart, node: 1 }"),
+              "s.yaml:5:5: E125", "may overlap with \"node restart\" at 1s"},
+        Wrong{"ByWithoutASize", With("faults:\n  - { at: 1s, what: pause, by: 3s }"),
+              "s.yaml:4:5: E125", "\"pause\" has no size"},
+        Wrong{"ByOfANode", With("faults:\n  - { at: 1s, what: node pause, by: 3s }"),
+              "s.yaml:4:5: E125", "\"node pause\" has no size"},
+        Wrong{"ServersOfOne", With("store: { layout: sentinel, servers: 3 }"), "s.yaml:1:1: E125",
+              "no meaning with layout sentinel"},
+        Wrong{"AlwaysTooSlow", With("store: { latency: 1ms..9ms, timeout: 20ms }"),
+              "s.yaml:1:1: E125", "a quarter of the timeout"},
+        Wrong{"TooSlowToConnect", With("store: { latency: 2s, timeout: 10s }"), "s.yaml:1:1: E125",
+              "for connecting (50ms)"},
+        Wrong{"ClientsThatNeverCome", "policy: any\nclients: [{ rate: 1/s, from: 10s }]\n",
+              "s.yaml:1:1: E125", "would begin at 10s"},
+        Wrong{"MoreThanAll", With("expect: { denied: at least 200% }"), "s.yaml:3:19: E012",
+              "up to 100%"},
         Wrong{"FaultOfNothing", With("faults:\n  - { at: 1s }"), "s.yaml:4:5: E018",
               "what happens?"},
         Wrong{"RandomAndMore", With("faults:\n  - { random: 3, server: 1 }"), "s.yaml:4:5: E125",
@@ -184,6 +237,57 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"SameNames", "policy: any\nclients: [{ rate: 1/s }, { rate: 2/s }]\n",
               "s.yaml:1:1: E125", "a name of its own"}),
     [](const auto& instance) { return std::string(instance.param.name); });
+
+class ScenarioFiles : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string folder = (std::filesystem::temp_directory_path() / "weirXXXXXX").string();
+    ASSERT_NE(mkdtemp(folder.data()), nullptr);
+    folder_ = folder;
+    Write("big.csv", "user,limit\nu1,100/s\n");
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  void Write(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ + "/" + name) << text;
+  }
+  // What nodes make of the policy: they know no folder.
+  void ExpectMade(const std::string& scenario) {
+    Write("s.yaml", scenario);
+    const ScenarioReport report = LoadScenario(folder_ + "/s.yaml");
+    for (const Problem& problem : report.problems) ADD_FAILURE() << problem.ToString();
+    ASSERT_TRUE(report.scenario);
+    const FaultSpec* const fault =
+        report.scenario->faults.empty() ? nullptr : &report.scenario->faults.front();
+    EXPECT_TRUE(Policy::Make(fault != nullptr ? *fault->policy : *report.scenario->policy).policy);
+  }
+
+  std::string folder_;
+};
+
+constexpr char kRules[] = "{ rules: [{ name: r, key: user, limit: 1/s, overrides: big.csv }] }";
+
+TEST_F(ScenarioFiles, AreFoundBesideTheScenario) {
+  ExpectMade(std::string("clients: [{ rate: 1/s }]\npolicy: ") + kRules + "\n");
+}
+
+TEST_F(ScenarioFiles, AreFoundBesideTheScenarioOnReload) {
+  ExpectMade(std::string("clients: [{ rate: 1/s }]\npolicy: any\nfaults:\n"
+                         "  - { at: 1s, what: policy reload, policy: ") +
+             kRules + " }\n");
+}
+
+TEST_F(ScenarioFiles, AreFoundBesideThePolicyFile) {
+  Write("p.yaml", kRules);
+  // Also where the folder is not the one that the program stands in.
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(std::filesystem::path(folder_).parent_path());
+  const std::string whole = folder_;
+  folder_ = std::filesystem::path(folder_).filename().string();
+  ExpectMade("clients: [{ rate: 1/s }]\npolicy_file: p.yaml\n");
+  folder_ = whole;
+  std::filesystem::current_path(before);
+}
 
 TEST(ScenarioReader, SaysThatAFileIsNotThere) {
   const ScenarioReport report = LoadScenario("/no/such/scenario.yaml");
