@@ -129,6 +129,12 @@ Engine EngineParts::Make(const Policy& policy, const EngineOptions& options,
       policy, options, std::make_shared<Home>(std::move(place), State::ClockOf(options), threads)));
 }
 
+Engine EngineParts::MakeInMemory(const Policy& policy, const EngineOptions& options,
+                                 const KeyHasher& hasher) {
+  return Engine(std::make_unique<State>(policy, options,
+                                        State::HomeInMemory(policy.spec(), options, &hasher)));
+}
+
 Answer Engine::State::AnswerWithoutCounting(Call::Course course, std::int64_t cost) noexcept {
   Decision decision{.cost = cost};
   switch (course) {

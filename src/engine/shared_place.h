@@ -79,6 +79,10 @@ struct EngineParts {
   // An engine with its state there.
   static Engine Make(const Policy& policy, const EngineOptions& options,
                      std::unique_ptr<SharedPlace> place, Threads threads = Threads::kOwn);
+  // An engine with its state in memory, by a hasher that was given, for a simulated world. The
+  // options are good ones.
+  static Engine MakeInMemory(const Policy& policy, const EngineOptions& options,
+                             const KeyHasher& hasher);
 };
 
 }  // namespace weir

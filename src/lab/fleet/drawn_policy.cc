@@ -3,6 +3,7 @@
 #include <string>
 
 #include "limit/limit_words.h"
+#include "policy/policy_ranges.h"
 
 namespace weir::lab {
 namespace {
@@ -66,6 +67,8 @@ RuleSpec DrawRule(int number, sim::Random& random) {
 
 PolicySpec DrawnPolicy(sim::Random& random) {
   PolicySpec spec;
+  // Of the few keys that are drawn none needs more, and many worlds have to be made.
+  spec.memory.cap = kMemoryCapRange.least;
   // What most policies are: servers decide a bucket that is alone by a script of its own, and so
   // they do a few buckets.
   if (random.Chance(25)) {

@@ -6,7 +6,7 @@
 
 #include "lab/fleet/drawn_policy.h"
 #include "lab/fleet/scenario_check.h"
-#include "policy/policy_ranges.h"
+#include "lab/fleet/scenario_reader.h"
 #include "sim/entropy.h"
 
 namespace weir::lab {
@@ -48,7 +48,8 @@ Fleet::Fleet(const Scenario& scenario, std::uint64_t seed, sim::LuaEngine& lua,
       world_(seed),
       random_(world_.random().Fork()),
       network_(world_),
-      lua_(lua) {
+      lua_(lua),
+      progress_(options.progress) {
   sim::SeedEntropy(seed);
   record_.scenario = scenario.name;
   record_.seed = seed;
@@ -101,8 +102,7 @@ void Fleet::AddVersion(PolicySpec spec) {
   spec.redis.connections = connections_;
   spec.redis.max_in_flight = record_.max_in_flight;
   spec.fleet_size = record_.fleet_size;
-  // The least there is: of a few thousand keys none needs more, and many worlds have to be made.
-  spec.memory = MemorySpec{.cap = kMemoryCapRange.least};
+  spec.memory.snapshot.clear();
   PolicyReport report = Policy::Make(std::move(spec));
   policies_.push_back(std::move(report.policy).value());
   for (const RuleSpec& rule : policies_.back().spec().rules) {
@@ -192,6 +192,8 @@ void Fleet::PlanNext(int number, bool is_first) {
     // Those who come in bursts come at once when they begin: that is what a herd is.
     wait = comes_at_once ? 0 : part * each;
   }
+  // However long that is: it would not fit a duration.
+  if (wait > std::chrono::duration<double>(kLongestRun).count()) return;
   const Duration begin = is_first ? client.from : world_.elapsed();
   const Duration at =
       begin + std::max(Duration(1), Duration(static_cast<std::int64_t>(wait * 1e9)));
@@ -204,8 +206,22 @@ void Fleet::PlanNext(int number, bool is_first) {
   });
 }
 
+void Fleet::RunTo(Duration end) {
+  if (progress_ == nullptr) return world_.RunUntil(end);
+  constexpr Duration kStep = milliseconds(20);
+  progress_->SetTotal(static_cast<std::uint64_t>((end + kStep - Duration(1)) / kStep));
+  while (world_.elapsed() < end) {
+    const std::size_t before = record_.asked.size();
+    world_.RunUntil(std::min(end, world_.elapsed() + kStep));
+    progress_->Advance(record_.asked.size() - before, 1);
+  }
+}
+
 Record Fleet::Run() {
-  world_.RunUntil(std::max(ends_, record_.healed) + seconds(1));
+  // Who asked last has an answer, or waited for one as long as nodes wait.
+  constexpr Duration kSpare = milliseconds(100);
+  const Duration settled = std::max(Duration(seconds(1)), record_.timeout + kSpare);
+  RunTo(std::max(ends_, record_.healed) + settled);
   record_.ended = world_.elapsed();
   is_over_ = true;  // Who was not told by now was not told.
   for (int i = 0; i < record_.nodes; ++i) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -14,12 +15,14 @@
 #include "lab/fleet/record.h"
 #include "lab/fleet/rulebook.h"
 #include "lab/fleet/scenario.h"
+#include "lab/progress.h"
 #include "sim/deployment.h"
 #include "sim/lua_engine.h"
 
 namespace weir::lab {
 
 struct FleetOptions {
+  Progress* progress = nullptr;  // Told how far the run has come.
   // Tests only: what a build with a mistake would have between guard and client.
   MakeStore mistake{};
 };
@@ -87,6 +90,8 @@ class Fleet final : private Testimony {
   int TrackOf(const std::string& rule, const std::string& key);
   int LimitOf(const ExpectedUse& use, int version);
 
+  void RunTo(Duration end);
+
   // At the end.
   void ReadLedgers();
   void ReadLedger(int number, int client_number, bool is_shared);
@@ -99,6 +104,7 @@ class Fleet final : private Testimony {
   sim::Random random_;
   sim::Network network_;
   sim::LuaEngine& lua_;
+  Progress* const progress_;
   std::unique_ptr<sim::Deployment> deployment_;
   Duration ends_{0};
   int connections_ = 1;
@@ -111,7 +117,8 @@ class Fleet final : private Testimony {
   std::optional<int> stopping_;  // The node that ends just now.
   std::vector<Client> clients_;
   std::map<std::pair<std::string, std::string>, int> track_numbers_;
-  std::map<std::pair<const Limit*, int>, int> limit_numbers_;
+  // By limit, rule and version: those whom a rule refuses have the same under all of them.
+  std::map<std::tuple<const Limit*, std::uint32_t, int>, int> limit_numbers_;
   bool is_over_ = false;
   Asked* asking_ = nullptr;
   std::optional<WallTime>* peeking_ = nullptr;

@@ -74,7 +74,8 @@ void Fleet::TakeUp(Asked& asked, std::int64_t cost) {
   const auto& [expected, uses] = ExpectedOf(asked.client, asked.version);
   asked.uses = uses;
   for (std::size_t i = 0; i < uses.size(); ++i) {
-    asked.uses[i].cost = expected.uses[i].own_cost.value_or(cost);
+    // Who asks for nothing asks a question, whatever a rule says that a request costs.
+    asked.uses[i].cost = cost == 0 ? 0 : expected.uses[i].own_cost.value_or(cost);
   }
   const bool is_single =
       record_.layout == StoreLayout::kRedis || record_.layout == StoreLayout::kSentinel;
@@ -114,8 +115,8 @@ int Fleet::TrackOf(const std::string& rule, const std::string& key) {
 }
 
 int Fleet::LimitOf(const ExpectedUse& use, int version) {
-  const auto [found, is_new] =
-      limit_numbers_.try_emplace({use.limit, version}, static_cast<int>(record_.limits.size()));
+  const auto [found, is_new] = limit_numbers_.try_emplace({use.limit, use.rule, version},
+                                                          static_cast<int>(record_.limits.size()));
   if (is_new) record_.limits.push_back({use.name, version, *use.limit});
   return found->second;
 }
@@ -285,6 +286,7 @@ void Fleet::ReadLedger(int number, int client_number, bool is_shared) {
     if (i < seen->each.size() && (!is_shared || seen->at)) {
       const Limit& limit = record_.limits[static_cast<std::size_t>(note.limit)].limit;
       const Decision& its = seen->each[i];
+      if (its.reason == Reason::kBanned) continue;  // Which says nothing about what is charged.
       const bool by_store = its.source == (is_shared ? Source::kStore : Source::kMemory);
       if (by_store && limit.kind() == LimitKind::kCounted)
         note.used = limit.capacity() - its.remaining;

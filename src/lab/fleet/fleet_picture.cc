@@ -32,6 +32,7 @@ class Bins {
   std::size_t Of(Duration at) const {
     return std::min(count_ - 1, static_cast<std::size_t>(std::max(at, Duration(0)) / length_));
   }
+  Duration BeginOf(std::size_t bin) const { return length_ * static_cast<std::int64_t>(bin); }
   std::vector<double> Axis() const {
     std::vector<double> axis;
     for (std::size_t i = 0; i < count_; ++i) {
@@ -158,29 +159,47 @@ class Painter {
       for (const Use& use : asked.uses) {
         if (use.track != *track) continue;
         if (std::ranges::find(limits, use.limit) == limits.end()) limits.push_back(use.limit);
-        if (asked.answers > 0 && asked.allowed) admitted.push_back({asked.answered, use.cost});
+        // Who queues goes on when the delay is over.
+        if (asked.answers > 0 && asked.allowed) {
+          admitted.push_back({asked.answered + use.delay, use.cost});
+        }
       }
     }
     std::ranges::sort(admitted);
     const Duration window =
         record_.limits[static_cast<std::size_t>(limits.front())].limit.spec().period;
-    std::vector<double> most = bins_.Zeros();
-    std::int64_t sum = 0;
-    std::size_t first = 0;
-    std::size_t bin = 0;
-    for (const auto& [at, cost] : admitted) {
-      // In between what has passed counts no more.
-      for (; bin < bins_.Of(at); ++bin) most[bin + 1] = std::max(most[bin + 1], 0.0);
-      for (; admitted[first].first <= at - window; ++first) sum -= admitted[first].second;
-      sum += cost;
-      most[bins_.Of(at)] = std::max(most[bins_.Of(at)], static_cast<double>(sum));
-    }
+    const std::vector<double> most = MostWithin(window, admitted);
     const Track& name = record_.tracks[static_cast<std::size_t>(*track)];
     return Plot{.title = "The busiest key: " + name.rule + ", " + name.key,
                 .note = "let through in the last " + TextOf(window) + ", by all nodes together",
                 .y_axis = {.label = "in " + TextOf(window), .unit = Unit::kCount},
                 .series = {{.name = "let through", .values = most, .style = Series::Style::kSteps}},
                 .lines = PromisesOf(limits)};
+  }
+
+  // Of each bin the most that had been let through within a window when some moment of it came.
+  std::vector<double> MostWithin(
+      Duration window, const std::vector<std::pair<Duration, std::int64_t>>& admitted) const {
+    std::vector<double> most = bins_.Zeros();
+    std::int64_t sum = 0;
+    std::size_t first = 0;
+    std::size_t next = 0;
+    const auto look = [&](std::size_t bin, Duration at) {
+      for (; first < next && admitted[first].first <= at - window; ++first) {
+        sum -= admitted[first].second;
+      }
+      most[bin] = std::max(most[bin], static_cast<double>(sum));
+    };
+    for (std::size_t bin = 0; bin < bins_.count(); ++bin) {
+      // Where nobody is let through, what was before counts still.
+      look(bin, bins_.BeginOf(bin));
+      for (; next < admitted.size() && admitted[next].first < bins_.BeginOf(bin + 1);) {
+        sum += admitted[next].second;
+        const Duration at = admitted[next++].first;
+        look(bin, at);
+      }
+    }
+    return most;
   }
 
   std::vector<Plot::Line> PromisesOf(const std::vector<int>& limits) const {

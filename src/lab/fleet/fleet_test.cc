@@ -1,5 +1,6 @@
 #include "lab/fleet/fleet.h"
 
+#include <map>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -118,6 +119,127 @@ TEST_F(FleetTest, AnswersWhenANodeThatStoodStillGoesOn) {
   const auto late = std::ranges::count_if(
       outcome.record.asked, [](const Asked& asked) { return asked.at == std::chrono::seconds(3); });
   EXPECT_NEAR(static_cast<double>(late), 20, 1);
+}
+
+TEST_F(FleetTest, HasOneReplicaForOneFailoverAtATime) {
+  // No scenario may say so, but whoever plans faults by hand might.
+  Scenario scenario = With(
+      "store: { layout: cluster }\nfaults:\n  - { at: 1s, what: failover, server: 1 }\n"
+      "  - { at: 4s, what: failover, server: 2 }\n");
+  for (FaultSpec& fault : scenario.faults) {
+    fault.at = Between<Duration>::Only(std::chrono::seconds(2));
+  }
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) Run(scenario, seed);
+}
+
+TEST_F(FleetTest, StrikesWhoeverIsMasterWhenAFaultBegins) {
+  const Outcome outcome = Run(With(
+      "store: { layout: sentinel }\nfaults:\n  - { at: 500ms, for: 500ms, what: failover }\n"
+      "  - { at: 2s, for: 1s, what: read only }\n  - { at: 4s, for: 1s, what: restart empty }\n"));
+  std::map<int, int> failed;  // By second.
+  for (const Asked& asked : outcome.record.asked) {
+    const bool is_failed = asked.source != Source::kStore;
+    failed[static_cast<int>(std::chrono::floor<std::chrono::seconds>(asked.at).count())] +=
+        is_failed ? 1 : 0;
+  }
+  EXPECT_GE(failed[2], 18);
+  EXPECT_GE(failed[4], 18);
+}
+
+TEST_F(FleetTest, SendsNothingWhereTheFirstRequestIsAgesAway) {
+  for (const char* const arrivals : {"steady", "poisson"}) {
+    const Outcome outcome = Run(Read(
+        std::string("duration: 1s\nstore: { layout: memory }\npolicy: { rules: [{ name: r, key: "
+                    "user, limit: 10/s }] }\nclients: [{ rate: 0.000000001/day, arrivals: ") +
+        arrivals + " }]\n"));
+    EXPECT_EQ(outcome.measures.all.requests, 0U);
+  }
+}
+
+TEST_F(FleetTest, WaitsForTheLastAnswerHoweverLongTheTimeout) {
+  const Outcome outcome =
+      Run(With("store: { timeout: 5s }\nfaults: [{ at: 5s, for: 1s, what: replies lost }]\n"));
+  EXPECT_GT(outcome.measures.all.By(Source::kFallback), 10U);
+}
+
+TEST_F(FleetTest, RemembersAsManyKeysAsThePolicyHasMemoryFor) {
+  const auto scenario = [](const std::string& memory) {
+    return Read("duration: 5s\nstore: { layout: memory }\nnodes: { count: 1 }\npolicy:\n" + memory +
+                "  rules: [{ name: r, key: user, limit: 2/h, algorithm: sliding_log },"
+                " { name: s, key: user, limit: 5/h, algorithm: sliding_window, strict: true,"
+                " sub_windows: 60 }]\nclients: [{ count: 9000, rate: 1/s }]\n");
+  };
+  Run(scenario("  memory: { cap: 256MiB }\n"));
+  Run(scenario(""));
+  // Where it has less, the same is forgotten in each run.
+  const Scenario small = scenario("  memory: { cap: 2MiB }\n");
+  const Record first = RunSeed(small, 1, lua_).record;
+  EXPECT_EQ(first.fingerprint, RunSeed(small, 1, lua_).record.fingerprint);
+}
+
+TEST_F(FleetTest, KnowsThatARuleRefusesWhoeverLacksItsKey) {
+  for (const char* const mode : {"static", "open"}) {
+    const Outcome outcome = Run(Read(
+        std::string("duration: 9s\npolicy: { on_store_failure: ") + mode +
+        ", rules: [{ name: r, key: user, limit: 20/s, unidentified: deny }, { name: s, key: org, "
+        "limit: 9/s, unidentified: deny }, { name: all, key: global, limit: 50/s }] }\n"
+        "clients: [{ name: known, rate: 10/s, user: ann, org: x }, { name: nobody, rate: 10/s, ip: "
+        "10.1.2.3 }]\nfaults: [{ at: 2s, for: 2s, what: pause }]\n"));
+    EXPECT_GT(outcome.measures.all.admitted, 50U);
+    EXPECT_GT(outcome.measures.all.denied, 50U);
+  }
+}
+
+TEST_F(FleetTest, ChargesNothingToWhoAsksForNothing) {
+  for (const char* const layout : {"memory", "redis"}) {
+    Run(Read(
+        std::string("duration: 5s\nnodes: { count: 1 }\nstore: { layout: ") + layout +
+        " }\npolicy: { rules: [{ name: r, key: user, limit: 5/h, cost: 2 }] }\nclients: [{ name: "
+        "a, rate: 2/s, user: u1 }, { name: q, rate: 2/s, user: u1, cost: 0 }]\n"));
+  }
+}
+
+TEST_F(FleetTest, TakesABanForNoCharge) {
+  for (const char* const layout : {"memory", "redis", "cluster"}) {
+    const Outcome outcome = Run(
+        Read(std::string("duration: 10s\nstore: { layout: ") + layout +
+             " }\npolicy: { rules: [{ name: r, key: user, limit: 20/s burst 40, block: { after: 10 "
+             "denials in 1min, for: 3s } }] }\nclients: [{ rate: 90/s, arrivals: steady }]\n"));
+    const auto bans = std::ranges::count_if(
+        outcome.record.asked, [](const Asked& asked) { return asked.reason == Reason::kBanned; });
+    EXPECT_GT(bans, 50);
+  }
+}
+
+TEST_F(FleetTest, ForgivesANodeThatTurnsPeopleAwayForLackOfRoom) {
+  const Scenario scenario = Read(
+      "duration: 8s\nstore: { max_in_flight: 1 }\nnodes: { count: 2 }\npolicy: { rules: [{ name: "
+      "r, "
+      "key: user, limit: 100/s }] }\n"
+      "clients: [{ rate: 60/s, arrivals: bursts, burst: 30 }]\n");
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) Run(scenario, seed);
+}
+
+TEST_F(FleetTest, DrawsWhatStillCountsWhereNobodyIsLetThrough) {
+  const Scenario scenario = Read(
+      "duration: 20s\nstore: { layout: memory }\nnodes: { count: 1 }\npolicy: { rules: [{ name: w, "
+      "key: user, limit: 10/10s, algorithm: fixed_window }] }\n"
+      "clients: [{ rate: 20/s, arrivals: steady }]\n");
+  const Outcome outcome = Run(scenario);
+  const std::vector<double> drawn = FleetPicture(scenario, outcome).plots[1].series[0].values;
+  // The ten of the beginning count for ten seconds.
+  const auto second = drawn.size() / 20;
+  for (std::size_t i = second; i < 9 * second; ++i) EXPECT_EQ(drawn[i], 10) << i;
+}
+
+TEST_F(FleetTest, DrawsWhoQueuesWhenTheyGoOn) {
+  const Scenario scenario = Read(
+      "duration: 20s\nstore: { layout: memory }\nnodes: { count: 1 }\npolicy: { rules: [{ name: q, "
+      "key: user, limit: 1/s burst 10, algorithm: leaky_bucket, queue: true }] }\n"
+      "clients: [{ rate: 20/s, arrivals: steady }]\n");
+  const Outcome outcome = Run(scenario);
+  const Plot busiest = FleetPicture(scenario, outcome).plots[1];
+  for (const double drawn : busiest.series[0].values) EXPECT_LE(drawn, busiest.lines[0].y);
 }
 
 TEST_F(FleetTest, SaysWhatIsNotAsExpected) {

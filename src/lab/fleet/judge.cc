@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <vector>
 
 namespace weir::lab {
 namespace {
@@ -9,9 +10,14 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+constexpr Duration kLongAgo = -std::chrono::hours(1);
+
 class Trial {
  public:
-  Trial(const Record& record, Verdict& verdict) : record_(record), verdict_(verdict) {
+  Trial(const Record& record, Verdict& verdict)
+      : record_(record),
+        verdict_(verdict),
+        last_without_room_(static_cast<std::size_t>(record.nodes), kLongAgo) {
     for (const FaultNote& fault : record.faults) {
       moves_server_clock_ |= fault.moves_clock && !fault.node;
       restarts_ |= fault.forgets && fault.node;
@@ -67,7 +73,9 @@ class Trial {
       if (use.is_shadow) continue;
       all_pass &= use.allowed;
       has_closed |= use.mode == FailureMode::kClosed;
-      all_open &= use.mode == FailureMode::kOpen;
+      // What is denied without being counted is denied by whoever decides.
+      const Limit& limit = record_.limits[static_cast<std::size_t>(use.limit)].limit;
+      all_open &= use.mode == FailureMode::kOpen && limit.kind() != LimitKind::kDeny;
     }
     check(asked.allowed == all_pass, "its rules say otherwise");
     if (!record_.is_shared() || by_store || asked.fate == Fate::kNotAsked) return;
@@ -101,6 +109,8 @@ class Trial {
     if (asked.at < record_.healed + seconds(2)) return;
     // Where there is room for few, who comes with many is turned away however well the store is.
     const bool no_room = asked.error.find("too many calls are under way") != std::string::npos;
+    Duration& last_without_room = last_without_room_[static_cast<std::size_t>(asked.node)];
+    if (no_room) last_without_room = std::max(last_without_room, asked.answered);
     verdict_.Check(7, asked.fate == Fate::kDecided || no_room, [&] {
       return "not decided by the store: " + asked.error + " " + AskedAt(asked);
     });
@@ -114,12 +124,16 @@ class Trial {
   }
 
   void JudgeFleet() {
-    // It is well again once nothing has failed for a second.
-    if (!record_.is_shared() || record_.ended < record_.healed + seconds(3)) return;
+    // It is well again once nothing has failed for a second; whom nobody asks does not find out.
+    const Duration last = std::min(record_.ended, record_.asked_until + seconds(1));
+    if (!record_.is_shared() || last < record_.healed + seconds(3)) return;
     for (int i = 0; i < record_.nodes; ++i) {
       const NodeNote& node = record_.node_notes[static_cast<std::size_t>(i)];
       const std::string which = "node " + std::to_string(i + 1);
-      verdict_.Check(7, !node.is_degraded_at_end,
+      // Who turned somebody away just now is none the better for it.
+      const bool had_no_room =
+          record_.ended < last_without_room_[static_cast<std::size_t>(i)] + seconds(3);
+      verdict_.Check(7, !node.is_degraded_at_end || had_no_room,
                      [&] { return which + " still thinks that the store fails"; });
       if (record_.fleet_size != 0 || moves_server_clock_ || restarts_) continue;
       verdict_.Check(7, node.fleet_size_at_end == record_.nodes, [&] {
@@ -163,6 +177,7 @@ class Trial {
 
   const Record& record_;
   Verdict& verdict_;
+  std::vector<Duration> last_without_room_;  // By node.
   bool moves_server_clock_ = false;
   bool restarts_ = false;
 };

@@ -60,9 +60,8 @@ Result<void> Node::Start(const Policy& policy) {
       .clock = &clock_, .on_notice = options_.on_notice, .max_reservations = 4096};
   ++starts_;
   if (policy.spec().store.front() == "memory") {
-    Result<Engine> made = Engine::Make(policy, options);
-    if (!made) return std::unexpected(std::move(made.error()));
-    engine_.emplace(*std::move(made));
+    // By a hasher of its own, so that what shares a place in memory is the same in every run.
+    engine_.emplace(EngineParts::MakeInMemory(policy, options, hasher_));
   } else {
     RedisPlaceOptions place{.hasher = &hasher_, .seed = Mix(options_.seed + starts_) | 1};
     place.witness = [this](Store& client, Loop& on) { return MakeWitness(client, on); };

@@ -3,6 +3,15 @@
 #include "policy/compiled_policy.h"
 
 namespace weir::lab {
+namespace {
+
+// Of those who lack a part of the key, where a rule refuses them.
+const Limit& NoLimitToPassUnder() {
+  static const Limit kDeny = Limit::Parse("deny").value();
+  return kDeny;
+}
+
+}  // namespace
 
 ExpectedUses ExpectUses(const Policy& policy, const Request& asked) {
   const CompiledPolicy& compiled = policy.compiled();
@@ -20,9 +29,11 @@ ExpectedUses ExpectUses(const Policy& policy, const Request& asked) {
     const bool is_complete =
         compiled.keys[rule.key].Write(facts, compiled.MatchOf(i), *compiled.hash, writer);
     if (!is_complete && rule.unidentified == Unidentified::kSkipRule) continue;
-    if (!is_complete && rule.unidentified == Unidentified::kDeny) return {.is_counted = false};
+    const bool is_refused = !is_complete && rule.unidentified == Unidentified::kDeny;
     const std::string subject(writer.Finish());
-    const Limit& limit = rule.limits[compiled.ChooseLimit(rule, subject, tier.number).number];
+    const Limit& limit = is_refused
+                             ? NoLimitToPassUnder()
+                             : rule.limits[compiled.ChooseLimit(rule, subject, tier.number).number];
     ExpectedUse use{.rule = i,
                     .name = rule.name,
                     .key = subject,

@@ -23,7 +23,7 @@ struct ExpectedUse {
 };
 
 struct ExpectedUses {
-  bool is_counted = true;           // No list decides, and nothing is refused for lack of a key.
+  bool is_counted = true;           // No list decides.
   std::vector<ExpectedUse> uses{};  // In the order of the policy.
 };
 
