@@ -75,8 +75,7 @@ class Simulation {
   }
 
   void RunOne(const Scenario& scenario, nlohmann::ordered_json& all) {
-    sim::LuaEngine lua;
-    const Outcome outcome = lab::RunSeed(scenario, options_.seed, lua);
+    const Outcome outcome = RunWatched(scenario);
     is_clean_ &= outcome.is_clean();
     const lab::ReportContext context{.command = Command(scenario, options_.seed), .build = Build()};
     const lab::Report report = lab::FleetReport(scenario, outcome, context);
@@ -89,11 +88,20 @@ class Simulation {
     Write(options_.svg, [&] { return lab::PanelsSvg(lab::FleetPicture(scenario, outcome)); });
   }
 
+  Outcome RunWatched(const Scenario& scenario) const {
+    lab::Progress progress({.out = console_.err_is_terminal ? &console_.err : nullptr,
+                            .what = "requests",
+                            .clock = options_.clock});
+    sim::LuaEngine lua;
+    return lab::RunSeed(scenario, options_.seed, lua, {.progress = &progress});
+  }
+
   void RunMany(const Scenario& scenario, nlohmann::ordered_json& all) {
     CampaignResult result;
     {
-      lab::Progress progress(
-          {.out = console_.err_is_terminal ? &console_.err : nullptr, .what = "seeds"});
+      lab::Progress progress({.out = console_.err_is_terminal ? &console_.err : nullptr,
+                              .what = "seeds",
+                              .clock = options_.clock});
       progress.SetTotal(options_.seeds);
       result = lab::RunCampaign(scenario, {.seed = options_.seed,
                                            .seeds = options_.seeds,

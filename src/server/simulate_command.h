@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <weir/clock.h>
+
 #include "server/console.h"
 
 namespace weir {
@@ -17,6 +19,7 @@ struct SimulateOptions {
   std::string html{};
   std::string svg{};
   bool json = false;
+  Clock* clock = nullptr;  // Tests only: of the progress that is shown.
 };
 
 int RunSimulate(const SimulateOptions& options, const Console& console);

@@ -67,6 +67,34 @@ TEST_F(SimulateCommandTest, TellsWhatHappened) {
   EXPECT_THAT(err_, IsEmpty());
 }
 
+// Takes a tenth of a second to read.
+class SlowClock final : public Clock {
+ public:
+  Now Read() const noexcept override {
+    now_.steady += std::chrono::milliseconds(100);
+    return now_;
+  }
+  void WaitUntil(std::unique_lock<std::mutex>&, std::condition_variable&, SteadyTime) override {}
+
+ private:
+  mutable Now now_{};
+};
+
+TEST_F(SimulateCommandTest, ShowsOnATerminalHowFarOneRunHasCome) {
+  SlowClock clock;
+  const SimulateOptions options{.scenarios = {File("s.yaml", kScenario)}, .clock = &clock};
+  std::istringstream in;
+  std::ostringstream out;
+  std::ostringstream err;
+  EXPECT_EQ(RunSimulate(options, {.in = in, .out = out, .err = err, .err_is_terminal = true}),
+            kExitOk);
+  EXPECT_THAT(err.str(), HasSubstr(" requests, "));
+  EXPECT_THAT(err.str(), HasSubstr("left"));
+  EXPECT_EQ(Run(options), kExitOk);
+  EXPECT_THAT(err_, IsEmpty());
+  EXPECT_EQ(out_, out.str());
+}
+
 TEST_F(SimulateCommandTest, RunsManySeedsAndManyScenarios) {
   const std::string one = File("one.yaml", kScenario);
   const std::string two = File("two.yaml", kScenario);
