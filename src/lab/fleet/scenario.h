@@ -92,6 +92,7 @@ struct FaultSpec {
   std::optional<NodeFault> node_fault{};         // the two.
   Between<Duration> at = Between<Duration>::Only(Duration(0));
   Between<Duration> lasts = Between<Duration>::Only(std::chrono::seconds(1));
+  bool says_for = false;        // How long was said.
   std::optional<int> server{};  // From 0 on; drawn if not said.
   std::optional<int> node{};    // Likewise; kReload: all of them if not said.
   std::optional<Between<Duration>> by{};

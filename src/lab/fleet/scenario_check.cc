@@ -68,14 +68,15 @@ class Check {
                     "; write layout: shards or cluster, or leave it out");
     }
     if (store.layout == StoreLayout::kMemory) return;
-    // There and back. Whoever takes longer than half the timeout is taken for broken, so nothing
-    // would be left to see but that.
-    const Duration longest = std::min(store.timeout.least, RedisSpec{}.connect_timeout) / 4;
+    // There and back, whoever takes longer than half the timeout is taken for broken; and whoever
+    // connects goes there and back twice. Nothing else would be left to see.
+    const Duration longest = std::min(store.timeout.least / 4, RedisSpec{}.connect_timeout / 5);
     if (store.latency.most > longest) {
       Say(kTop, "store: with a latency of " + TextOf(store.latency.most) +
-                    " nodes would take a store that is well for one that fails: write a latency of "
-                    "at most a quarter of the timeout, and of the 200ms for connecting (" +
-                    TextOf(longest) + "), and what: late or slow for a fault");
+                    " nodes take a store that is well for a broken one; write at most " +
+                    TextOf(longest) +
+                    ", a quarter of the timeout and never more than 40ms, and what: late or slow "
+                    "for a fault");
     }
   }
 
@@ -113,8 +114,9 @@ class Check {
 
   void CheckFault(const FaultSpec& fault) {
     if (fault.random) {
-      if (!fault.what.empty() || fault.server || fault.node || fault.by) {
-        Say(fault.place, "random faults are drawn from the seed; leave out what, server, node, by");
+      if (!fault.what.empty() || fault.server || fault.node || fault.by || fault.policy ||
+          fault.says_for || fault.at.most > Duration(0)) {
+        Say(fault.place, "random faults are drawn from the seed; leave out all else");
       }
       return CheckRandom(fault);
     }
@@ -158,6 +160,7 @@ class Check {
       Say(fault.place, what + " happens to the whole cluster; leave out server");
     }
     if (fault.by && !traits.takes_by) SayNoBy(fault);
+    if (fault.says_for && traits.is_at_once) SayNoFor(fault);
     const int servers = ServersOf(scenario_.store).least;
     if (fault.server && *fault.server >= servers) {
       Say(fault.place, "there is no server " + std::to_string(*fault.server + 1) + ", only " +
@@ -180,6 +183,7 @@ class Check {
       Say(fault.place, Quoted(fault.what) + " happens to a node; write node, not server");
     }
     const bool reloads = *fault.node_fault == NodeFault::kReload;
+    if (reloads && fault.says_for) SayNoFor(fault);
     if (reloads && !fault.policy && scenario_.policy && !problems_.has_errors()) {
       Say(fault.place, "policy reload needs the policy that is to be in force then: policy:");
     }
@@ -190,6 +194,10 @@ class Check {
 
   void SayNoBy(const FaultSpec& fault) {
     Say(fault.place, Quoted(fault.what) + " has no size; by goes with slow, late and clocks");
+  }
+
+  void SayNoFor(const FaultSpec& fault) {
+    Say(fault.place, Quoted(fault.what) + " is over at once; leave out for");
   }
 
   // What two faults do to one server at a time nobody could tell apart. Each is told of one other:

@@ -193,6 +193,7 @@ constexpr std::array<Field<FaultDraft>, 8> kFaultFields = {{
               FaultDraft& draft) { ReadLengths(reader, spot, draft.spec.at, kTimeRange); }},
     {"for",
      [](SpecReader& reader, const Spot& spot, FaultDraft& draft) {
+       draft.spec.says_for = true;
        ReadLengths(reader, spot, draft.spec.lasts, {milliseconds(1), kLongestRun});
      }},
     {"server",
