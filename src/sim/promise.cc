@@ -32,11 +32,6 @@ Wide MostIn(const LimitSpec& spec, Duration length, std::int64_t largest_cost) {
   }
 }
 
-std::int64_t JumpsBetween(const PromiseTerms& terms, Duration first, Duration last) {
-  return std::ranges::count_if(terms.jumps,
-                               [&](Duration jump) { return first <= jump && jump <= last; });
-}
-
 std::string Text(std::int64_t sum, Duration from, Duration to) {
   return std::to_string(sum) + " let through from " + std::to_string(from.count()) + " to " +
          std::to_string(to.count()) + " ns";
@@ -53,7 +48,7 @@ std::optional<std::string> FindExcessOfLeases(const Limit& limit,
       live += lease.cost;
       first = std::min(first, lease.asked);
     }
-    const std::int64_t most = limit.capacity() * (1 + LapsesBetween(terms, first, now.answered));
+    const std::int64_t most = limit.capacity() * (1 + BurstsBetween(terms, first, now.answered));
     if (live > most) return std::to_string(live) + " leases at " + std::to_string(now.at.count());
   }
   return std::nullopt;
@@ -70,6 +65,12 @@ std::int64_t LapsesBetween(const PromiseTerms& terms, Duration first, Duration l
   return std::ranges::count_if(terms.lapses, [&](const Lapse& lapse) {
     return lapse.begins <= last && first <= lapse.ends;
   });
+}
+
+std::int64_t BurstsBetween(const PromiseTerms& terms, Duration first, Duration last) {
+  const auto jumps = std::ranges::count_if(
+      terms.jumps, [&](Duration jump) { return first <= jump && jump <= last; });
+  return LapsesBetween(terms, first, last) + jumps;
 }
 
 std::int64_t GivenBackBetween(const PromiseTerms& terms, Duration first, Duration last) {
@@ -109,8 +110,7 @@ std::optional<std::string> FindExcess(const Limit& limit, std::vector<Admission>
       answered = std::max(answered, it.answered);
       // One burst for each; those who wait in a queue go ahead besides.
       const Wide burst = Wide{limit.capacity()} + (spec.queue ? largest : 0);
-      const std::int64_t bursts =
-          LapsesBetween(terms, asked, answered) + JumpsBetween(terms, asked, answered);
+      const std::int64_t bursts = BurstsBetween(terms, asked, answered);
       // In a queue it is felt by those who booked after it, when they go ahead.
       const Duration felt = spec.queue ? limit.time_to_fresh() : Duration(0);
       const Wide more = burst * bursts + GivenBackBetween(terms, asked - felt, answered);

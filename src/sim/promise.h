@@ -42,11 +42,13 @@ struct PromiseTerms {
   // When the clock of a server was moved, either way, and when it was set back.
   std::vector<Duration> jumps{};
   std::vector<Duration> steps_back{};
-  // `at` is when it was decided, exactly, by a clock that is never moved.
+  // `earliest` and `latest` are by a clock that is never moved.
   bool is_dated = false;
 };
 
 std::int64_t LapsesBetween(const PromiseTerms& terms, Duration first, Duration last);
+// How many bursts more there may be: for each lapse, and each jump of a clock.
+std::int64_t BurstsBetween(const PromiseTerms& terms, Duration first, Duration last);
 std::int64_t GivenBackBetween(const PromiseTerms& terms, Duration first, Duration last);
 
 // The first interval in which there was too much.

@@ -19,9 +19,11 @@ namespace {
 // More than any of them takes.
 constexpr std::uint64_t kMostSeeds = 1'000;
 
-Scenario ScenarioNamed(const std::string& name) {
-  const std::string path = std::string(WEIR_SOURCE_DIR) + "/examples/scenarios/" + name + ".yaml";
-  ScenarioReport report = LoadScenario(path);
+// One of the examples, or one that is written out.
+Scenario ScenarioOf(const std::string& name, const std::string& text) {
+  const std::string folder = std::string(WEIR_SOURCE_DIR) + "/examples/scenarios";
+  ScenarioReport report =
+      text.empty() ? LoadScenario(folder + "/" + name + ".yaml") : ReadScenario(text, name, folder);
   for (const Problem& problem : report.problems) ADD_FAILURE() << problem.ToString();
   return std::move(report.scenario).value();
 }
@@ -35,11 +37,100 @@ struct Planted {
   const char* name;
   const char* scenario;
   const char* breaks;         // The invariant that tells.
+  const char* text = "";      // Of the scenario, if it is no example.
   std::vector<Edit> edits{};  // Of the script that servers run.
   MakeStore mistake{};        // Between guard and client.
 };
 
 void PrintTo(const Planted& planted, std::ostream* out) { *out << planted.name; }
+
+// Never denies, or denies as soon as half is gone: of buckets.
+const std::vector<Edit> kNeverDenies = {{"  if l <= slack then", "  if true then"},
+                                        {"if l > a[p + 1] then ok = false end", ""}};
+const std::vector<Edit> kDeniesTooEarly = {
+    {"  if l <= slack then", "  if l < slack / 2 then"},
+    {"if l > a[p + 1] then ok = false end", "if l > a[p + 1] / 2 then ok = false end"}};
+// After nine seconds everybody is denied.
+const std::vector<Edit> kLocksOut = {
+    {"    if l < 0 then\n      l = 0\n    elseif l > 252288000e9 then",
+     "    if time[1] % 100 > 9 then\n      l = slack + 1\n    elseif l < 0 then\n      l = 0\n"
+     "    elseif l > 252288000e9 then"}};
+const std::vector<Edit> kWindowsAreNotClamped = {
+    {"damaged = above(ds, dn, length_s, length_n)", "damaged = false"},
+    {"damaged = above(ds, dn, ws, wn)", "damaged = false"},
+    {"damaged = above(ds, dn, a[j + 7], a[j + 8])", "damaged = false"},
+    {"if log.last - now > log.down then", "if false then"}};
+
+// A server's clock is set ahead by an hour, and back.
+#define WINDOWS_AND_A_CLOCK(limit)                                               \
+  "duration: 20s\nstore: { layout: redis }\npolicy:\n  max_wait: 1s\n  rules:\n" \
+  "    - { name: w, key: user, " limit                                           \
+  " }\nclients:\n  - { name: eager, count: 2, rate: 30/s }\nfaults:\n"           \
+  "  - { at: 4s, for: 2s, what: clock ahead, by: 1h, server: 1 }\n"
+
+// One that happens when all has been seen.
+constexpr char kClockAtTheEnd[] = R"(
+duration: 20s
+store: { layout: redis }
+policy:
+  rules:
+    - { name: per-user, key: user, limit: 100/s burst 200 }
+    - { name: all, key: global, limit: 100/s burst 1500 }
+clients:
+  - { name: a, count: 5, rate: 40/s }
+faults:
+  - { at: 19s, for: 500ms, what: clock ahead, by: 1ms }
+)";
+
+// The policy is read again, and nothing is new.
+constexpr char kReloadOfTheSame[] = R"(
+duration: 20s
+store: { layout: redis }
+nodes: { count: 3 }
+policy: { rules: [{ name: per-user, key: user, limit: 20/s burst 40 }] }
+clients:
+  - { name: busy, rate: 60/s, arrivals: steady, user: busy }
+  - { name: people, count: 10, rate: 3/s }
+faults:
+  - at: 1s
+    what: policy reload
+    node: 2
+    policy: { rules: [{ name: per-user, key: user, limit: 20/s burst 40 }] }
+)";
+
+// Another limit comes, and stays.
+constexpr char kReloadOfAnother[] = R"(
+duration: 20s
+store: { layout: redis }
+nodes: { count: 3 }
+policy: { max_wait: 1s, rules: [{ name: per-user, key: user, limit: 10/s burst 20 }] }
+clients: [{ name: busy, rate: 60/s, arrivals: steady, user: busy }]
+faults:
+  - at: 4s
+    what: policy reload
+    policy: { max_wait: 1s, rules: [{ name: per-user, key: user, limit: 20/s burst 40 }] }
+)";
+
+// One call of which nobody knows, and a limit that is soon over it.
+constexpr char kOneIsUnknown[] = R"(
+duration: 20s
+store: { layout: redis }
+nodes: { count: 2 }
+policy: { rules: [{ name: per-user, key: user, limit: 10/s burst 10 }] }
+clients: [{ name: busy, rate: 60/s, arrivals: steady, user: busy }]
+faults: [{ at: 2s, for: 300ms, what: replies lost, server: 1 }]
+)";
+
+// Groups with keys on several servers, over a long time.
+constexpr char kSplitOverShards[] = R"(
+duration: 20s
+store: { layout: shards, servers: 3 }
+policy:
+  rules:
+    - { name: per-user, key: user, limit: 100/s burst 200 }
+    - { name: all, key: global, limit: 100/s burst 1500 }
+clients: [{ name: a, count: 5, rate: 40/s }]
+)";
 
 // Asks again when the time ran out, though the first call may have taken effect.
 class Repeater final : public Store, private Completion {
@@ -208,6 +299,61 @@ const std::vector<Planted>& AllPlanted() {
        .scenario = "outage-closed",
        .breaks = "I1",
        .mistake = Make<Believer>},
+      {.name = "NoClampOfAFixedWindow",
+       .scenario = "a fixed window and a clock",
+       .breaks = "I2",
+       .text = WINDOWS_AND_A_CLOCK("limit: 20/2s, algorithm: fixed_window"),
+       .edits = kWindowsAreNotClamped},
+      {.name = "NoClampOfASlidingWindow",
+       .scenario = "a sliding window and a clock",
+       .breaks = "I2",
+       .text = WINDOWS_AND_A_CLOCK("limit: 20/2s, algorithm: sliding_window"),
+       .edits = kWindowsAreNotClamped},
+      {.name = "NoClampOfAStrictWindow",
+       .scenario = "a strict window and a clock",
+       .breaks = "I2",
+       .text = WINDOWS_AND_A_CLOCK("limit: 20/2s, algorithm: sliding_window, strict: true"),
+       .edits = kWindowsAreNotClamped},
+      {.name = "NoClampOfALog",
+       .scenario = "a log and a clock",
+       .breaks = "I2",
+       .text = WINDOWS_AND_A_CLOCK("limit: 20/2s, algorithm: sliding_log"),
+       .edits = kWindowsAreNotClamped},
+      {.name = "NoClampOfLeases",
+       .scenario = "leases and a clock",
+       .breaks = "I2",
+       .text = WINDOWS_AND_A_CLOCK("limit: 5 concurrent lease 2s"),
+       .edits = kWindowsAreNotClamped},
+      {.name = "DeniesTooEarlyBeforeAClockIsMoved",
+       .scenario = "a clock at the end",
+       .breaks = "I2",
+       .text = kClockAtTheEnd,
+       .edits = kDeniesTooEarly},
+      {.name = "NeverDeniesAndAClockIsMoved",
+       .scenario = "a clock at the end",
+       .breaks = "I1",
+       .text = kClockAtTheEnd,
+       .edits = kNeverDenies},
+      {.name = "NeverDeniesGroupsOnSeveralServers",
+       .scenario = "split over shards",
+       .breaks = "I1",
+       .text = kSplitOverShards,
+       .edits = kNeverDenies},
+      {.name = "LocksOutAfterAReloadOfTheSame",
+       .scenario = "a reload of the same",
+       .breaks = "I2",
+       .text = kReloadOfTheSame,
+       .edits = kLocksOut},
+      {.name = "LocksOutAfterAnotherLimitCame",
+       .scenario = "a reload of another limit",
+       .breaks = "I2",
+       .text = kReloadOfAnother,
+       .edits = kLocksOut},
+      {.name = "LocksOutAfterOneIsUnknown",
+       .scenario = "one is unknown",
+       .breaks = "I2",
+       .text = kOneIsUnknown,
+       .edits = kLocksOut},
   };
   return planted;
 }
@@ -232,7 +378,7 @@ class PlantedMistake : public testing::TestWithParam<Planted> {
         return text;
       };
     }
-    return RunCampaign(ScenarioNamed(GetParam().scenario), options);
+    return RunCampaign(ScenarioOf(GetParam().scenario, GetParam().text), options);
   }
 
   std::set<std::string> made_;  // Of the edits.
@@ -249,7 +395,7 @@ TEST_P(PlantedMistake, IsFoundWithinAThousandSeeds) {
   const auto telling = std::ranges::find_if(
       found.what, [](const std::string& it) { return it.starts_with(GetParam().breaks); });
   ASSERT_NE(telling, found.what.end()) << testing::PrintToString(found.what);
-  std::printf("%s: found by %s.yaml, %lu of %lu seeds: %s\n", GetParam().name, GetParam().scenario,
+  std::printf("%s: found by %s, %lu of %lu seeds: %s\n", GetParam().name, GetParam().scenario,
               static_cast<unsigned long>(result.runs), static_cast<unsigned long>(kMostSeeds),
               telling->c_str());
   // The same worlds without it are clean.

@@ -114,10 +114,20 @@ int Fleet::TrackOf(const std::string& rule, const std::string& key) {
   return found->second;
 }
 
+// A rule that says the same in another version has the same limit: its keys go on as they were.
 int Fleet::LimitOf(const ExpectedUse& use, int version) {
   const auto [found, is_new] = limit_numbers_.try_emplace({use.limit, use.rule, version},
                                                           static_cast<int>(record_.limits.size()));
-  if (is_new) record_.limits.push_back({use.name, version, *use.limit});
+  if (!is_new) return found->second;
+  const auto same = std::ranges::find_if(record_.limits, [&](const LimitNote& it) {
+    return it.rule == use.name && it.limit.spec() == use.limit->spec() &&
+           it.limit.furthest() == use.limit->furthest() && it.limit.family() == use.limit->family();
+  });
+  if (same != record_.limits.end()) {
+    found->second = static_cast<int>(same - record_.limits.begin());
+  } else {
+    record_.limits.push_back({use.name, version, *use.limit});
+  }
   return found->second;
 }
 

@@ -1,8 +1,7 @@
 #include "lab/fleet/intervals.h"
 
 #include <algorithm>
-#include <iterator>
-#include <limits>
+#include <set>
 #include <span>
 
 #include "sim/fixed_windows.h"
@@ -15,13 +14,24 @@ using sim::PromiseTerms;
 
 constexpr std::size_t kFew = 1'000;
 
-std::int64_t LapsesBegunIn(const PromiseTerms& terms, Duration after, Duration to) {
-  return std::ranges::count_if(
-      terms.lapses, [&](const sim::Lapse& it) { return it.begins > after && it.begins <= to; });
-}
+// Some that follow each other, and the time that they may have taken.
+struct Run {
+  std::int64_t sum = 0;
+  Duration begins = Duration::max();
+  Duration asked = Duration::max();
+  Duration answered = Duration::min();
+
+  Run With(const Admission& it) const {
+    return {.sum = sum + it.cost,
+            .begins = std::min(begins, it.earliest),
+            .asked = std::min(asked, it.asked),
+            .answered = std::max(answered, it.answered)};
+  }
+};
 
 // The interval with the most above its rate, in one pass: one that is worth going on with begins
-// where there is more to be had than by beginning anew.
+// where there is more to be had than by beginning anew. What is not exactly dated makes it as long
+// as it can have been.
 std::optional<std::string> FindLongExcess(const Limit& limit,
                                           const std::vector<Admission>& admissions,
                                           const PromiseTerms& terms) {
@@ -30,63 +40,77 @@ std::optional<std::string> FindLongExcess(const Limit& limit,
   const auto capacity = static_cast<double>(limit.capacity());
   // What a sliding window promises is rounded up.
   const double most = capacity + (spec.algorithm == Algorithm::kSlidingWindow ? 1 : 0) + 1e-3;
-  double above = -std::numeric_limits<double>::infinity();
-  Duration last{0};
-  Duration last_answered = Duration::min();
+  Run run;
   for (const Admission& it : admissions) {
-    const double going_on =
-        above - rate * static_cast<double>((it.at - last).count()) -
-        capacity * static_cast<double>(LapsesBegunIn(terms, last_answered, it.answered));
-    const double anew =
-        -capacity * static_cast<double>(sim::LapsesBetween(terms, it.asked, it.answered));
-    above = std::max(going_on, anew) + static_cast<double>(it.cost);
-    if (above > most) {
-      return std::to_string(above) + " above its rate at " + std::to_string(it.at.count()) + " ns";
+    const auto above = [&](const Run& candidate) {
+      const auto length = static_cast<double>((it.latest - candidate.begins).count());
+      const std::int64_t bursts = BurstsBetween(terms, candidate.asked, candidate.answered);
+      return static_cast<double>(candidate.sum) - rate * length -
+             capacity * static_cast<double>(bursts);
+    };
+    const Run going_on = run.With(it);
+    const Run anew = Run().With(it);
+    run = above(going_on) > above(anew) ? going_on : anew;
+    if (above(run) > most) {
+      return std::to_string(above(run)) + " above its rate from " +
+             std::to_string(run.begins.count()) + " to " + std::to_string(it.latest.count()) +
+             " ns";
     }
-    last = it.at;
-    last_answered = std::max(last_answered, it.answered);
   }
   return std::nullopt;
 }
 
 // What a queue let ahead, at the times that it told, above its rate.
 std::optional<std::string> FindLongOutflow(const Limit& limit, std::vector<Admission> admissions) {
-  const auto ahead = [](const Admission& it) { return it.at + it.delay; };
-  std::ranges::sort(admissions, {}, ahead);
+  std::ranges::sort(admissions, {}, [](const Admission& it) { return it.latest + it.delay; });
   const LimitSpec& spec = limit.spec();
   const double rate = static_cast<double>(spec.count) / static_cast<double>(spec.period.count());
   std::int64_t largest = 0;
   for (const Admission& it : admissions) largest = std::max(largest, it.cost);
   // A delay is told in whole nanoseconds.
   const double most = static_cast<double>(largest) + rate + 1e-3;
-  double above = 0;
-  Duration last{0};
-  for (const Admission& it : admissions) {
-    const auto passed = static_cast<double>((ahead(it) - last).count());
-    above = std::max(0.0, above - rate * passed) + static_cast<double>(it.cost);
-    if (above > most) {
-      return std::to_string(above) + " above its rate went ahead at " +
-             std::to_string(ahead(it).count()) + " ns";
+  Run run;
+  for (Admission it : admissions) {
+    it.earliest += it.delay;
+    it.latest += it.delay;
+    const auto above = [&](const Run& candidate) {
+      const auto length = static_cast<double>((it.latest - candidate.begins).count());
+      return static_cast<double>(candidate.sum) - rate * length;
+    };
+    const Run going_on = run.With(it);
+    const Run anew = Run().With(it);
+    run = above(going_on) > above(anew) ? going_on : anew;
+    if (above(run) > most) {
+      return std::to_string(above(run)) + " above its rate went ahead at " +
+             std::to_string(it.latest.count()) + " ns";
     }
-    last = ahead(it);
   }
   return std::nullopt;
 }
 
-// More than the limit in some period, of those who promise that there never is.
+// More than the limit in some period, of those who promise that there never is: those that surely
+// lie within it.
 std::optional<std::string> FindFullPeriod(const Limit& limit,
                                           const std::vector<Admission>& admissions,
                                           const PromiseTerms& terms) {
+  const auto by_earliest = [](const Admission* it, const Admission* other) {
+    return it->earliest < other->earliest;
+  };
+  std::multiset<const Admission*, decltype(by_earliest)> within(by_earliest);
   std::int64_t sum = 0;
-  std::size_t oldest = 0;
   for (const Admission& it : admissions) {
+    within.insert(&it);
     sum += it.cost;
-    while (admissions[oldest].at <= it.at - limit.spec().period) sum -= admissions[oldest++].cost;
+    while (!within.empty() && (*within.begin())->earliest <= it.latest - limit.spec().period) {
+      sum -= (*within.begin())->cost;
+      within.erase(within.begin());
+    }
     if (sum <= limit.capacity()) continue;
-    const std::int64_t lapses = sim::LapsesBetween(terms, admissions[oldest].asked, it.answered);
-    if (sum <= limit.capacity() * (1 + lapses)) continue;
+    Duration asked = Duration::max();
+    for (const Admission* const one : within) asked = std::min(asked, one->asked);
+    if (sum <= limit.capacity() * (1 + BurstsBetween(terms, asked, it.answered))) continue;
     return std::to_string(sum) + " let through in a period that ends at " +
-           std::to_string(it.at.count()) + " ns";
+           std::to_string(it.latest.count()) + " ns";
   }
   return std::nullopt;
 }
@@ -113,35 +137,38 @@ std::optional<std::string> FindManyLeases(const Limit& limit,
   return std::nullopt;
 }
 
+// Whatever lies in between.
+std::optional<std::string> FindAmongAll(const Limit& limit,
+                                        const std::vector<Admission>& admissions,
+                                        const PromiseTerms& terms) {
+  const LimitSpec& spec = limit.spec();
+  // What these may have been given besides is looked at in short intervals only.
+  const bool is_steady = terms.jumps.empty() && terms.lapses.empty();
+  switch (spec.algorithm) {
+    case Algorithm::kTokenBucket:
+    case Algorithm::kLeakyBucket:
+      if (!spec.queue) return FindLongExcess(limit, admissions, terms);
+      return is_steady ? FindLongOutflow(limit, admissions) : std::nullopt;
+    case Algorithm::kFixedWindow:
+      return FindFullWindow(limit, admissions, terms);
+    case Algorithm::kSlidingWindow:
+      return spec.strict ? FindFullPeriod(limit, admissions, terms)
+                         : FindLongExcess(limit, admissions, terms);
+    case Algorithm::kSlidingLog:
+      return FindFullPeriod(limit, admissions, terms);
+    case Algorithm::kConcurrency:
+      return is_steady ? FindManyLeases(limit, admissions) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> FindAnyExcess(const Limit& limit, std::vector<Admission> admissions,
                                          const PromiseTerms& terms) {
   if (admissions.size() <= kFew) return FindExcess(limit, std::move(admissions), terms);
-  std::ranges::sort(admissions, {}, &Admission::at);
-  const LimitSpec& spec = limit.spec();
-  if (spec.algorithm == Algorithm::kFixedWindow) {
-    if (auto found = FindFullWindow(limit, admissions, terms)) return found;
-  }
-  const bool is_bucket =
-      (spec.algorithm == Algorithm::kTokenBucket || spec.algorithm == Algorithm::kLeakyBucket) &&
-      !spec.queue;
-  const bool slides = spec.algorithm == Algorithm::kSlidingWindow && !spec.strict;
-  if (terms.is_dated && terms.jumps.empty() && (is_bucket || slides)) {
-    if (auto found = FindLongExcess(limit, admissions, terms)) return found;
-  }
-  const bool keeps = spec.strict || spec.algorithm == Algorithm::kSlidingLog;
-  if (terms.is_dated && terms.jumps.empty() && keeps) {
-    if (auto found = FindFullPeriod(limit, admissions, terms)) return found;
-  }
-  if (terms.is_dated && terms.jumps.empty() && terms.lapses.empty()) {
-    if (spec.queue) {
-      if (auto found = FindLongOutflow(limit, admissions)) return found;
-    }
-    if (spec.algorithm == Algorithm::kConcurrency) {
-      if (auto found = FindManyLeases(limit, admissions)) return found;
-    }
-  }
+  std::ranges::sort(admissions, {}, &Admission::latest);
+  if (auto found = FindAmongAll(limit, admissions, terms)) return found;
   const std::span<const Admission> all(admissions);
   for (std::size_t from = 0; from < all.size(); from += kFew / 2) {
     const auto part = all.subspan(from, std::min(kFew, all.size() - from));
@@ -162,26 +189,6 @@ std::int64_t SumOverTime::At(Duration at) {
     changes_.erase(changes_.begin());
   }
   return sum_;
-}
-
-void SumBetween::Add(Duration from, Duration to, std::int64_t units) {
-  begun_[from] += units;
-  ended_[to] += units;
-}
-
-std::int64_t SumBetween::Within(Duration first, Duration last) {
-  const auto up_to = [](const std::map<Duration, std::int64_t>& sums, Duration at) {
-    const auto after = sums.upper_bound(at);
-    return after == sums.begin() ? 0 : std::prev(after)->second;
-  };
-  if (!are_sums_) {
-    for (auto* const changes : {&begun_, &ended_}) {
-      std::int64_t sum = 0;
-      for (auto& [at, units] : *changes) units = sum += units;
-    }
-    are_sums_ = true;
-  }
-  return up_to(begun_, last) - up_to(ended_, first);
 }
 
 }  // namespace weir::lab

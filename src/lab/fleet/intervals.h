@@ -30,17 +30,4 @@ class SumOverTime {
   std::int64_t sum_ = 0;
 };
 
-// The same, of intervals rather than moments, in whatever order.
-class SumBetween {
- public:
-  void Add(Duration from, Duration to, std::int64_t units);
-  // What begins by `last`, and does not end by `first`.
-  std::int64_t Within(Duration first, Duration last);
-
- private:
-  std::map<Duration, std::int64_t> begun_;
-  std::map<Duration, std::int64_t> ended_;
-  bool are_sums_ = false;
-};
-
 }  // namespace weir::lab

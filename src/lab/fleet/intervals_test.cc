@@ -62,16 +62,5 @@ TEST(Intervals, OfThousandsOfLeasesAreLookedAt) {
   EXPECT_TRUE(FindAnyExcess(limit, Evenly(6'000, milliseconds(1), milliseconds(2'001)), kDated));
 }
 
-TEST(Intervals, AddUpWhatReachesIntoThem) {
-  SumBetween sum;
-  sum.Add(seconds(1), seconds(3), 5);
-  sum.Add(seconds(2), Duration::max(), 7);
-  EXPECT_EQ(sum.Within(Duration(0), Duration(0)), 0);
-  EXPECT_EQ(sum.Within(Duration(0), seconds(1)), 5);
-  EXPECT_EQ(sum.Within(seconds(1), seconds(2)), 12);
-  EXPECT_EQ(sum.Within(seconds(3), seconds(4)), 7);
-  EXPECT_EQ(sum.Within(seconds(4), seconds(4)), 7);
-}
-
 }  // namespace
 }  // namespace weir::lab

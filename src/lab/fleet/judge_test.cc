@@ -157,6 +157,7 @@ TEST(Judge, LeavesAsideWhatIsLetThroughWhileNodesHaveDifferentLimits) {
                .is_harmless = true});
   story.record.disagreements = {{seconds(5), milliseconds(5150)}};
   story.record.ledger.clear();
+  story.Ask(milliseconds(5020), 1).uses[0].limit = 1;
   for (int i = 0; i < 40; ++i) story.Ask(milliseconds(5050), 0);
   story.Count();
   ExpectClean(story);

@@ -88,6 +88,7 @@ struct FaultNote {
   bool stops = false;  // The node stands still.
   bool reloads = false;
   bool is_harmless = false;
+  Duration slows_by{0};  // If the scenario says by how much.
 };
 
 // What rules decided, by the counters of an engine: rule and outcome.

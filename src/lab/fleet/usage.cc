@@ -40,6 +40,11 @@ void Usage::Add(Duration at, std::int64_t cost, Duration live_until) {
   charges_.push_back({at, cost, live_until});
 }
 
+void Usage::Fill(Duration at, double level) {
+  level_ = level;
+  last_ = at;
+}
+
 void Usage::Forget(Duration before) {
   while (!charges_.empty() && charges_.front().at < before) charges_.pop_front();
 }

@@ -16,6 +16,9 @@ class Usage {
   Usage(const Limit& limit, Duration wall_offset);
 
   void Add(Duration at, std::int64_t cost, Duration live_until = Duration::max());
+  // Buckets: at that time there is so much in it, whatever was added before; nothing is known of
+  // what was before that.
+  void Fill(Duration at, double level);
 
   // At most, and at least. The two differ where the definition leaves room.
   double Most(Duration at);
