@@ -48,7 +48,8 @@ std::optional<std::string> FindExcessOfLeases(const Limit& limit,
       live += lease.cost;
       first = std::min(first, lease.asked);
     }
-    const std::int64_t most = limit.capacity() * (1 + BurstsBetween(terms, first, now.answered));
+    const std::int64_t most =
+        limit.capacity() * (1 + BurstsBetween(limit, terms, first, now.answered));
     if (live > most) return std::to_string(live) + " leases at " + std::to_string(now.at.count());
   }
   return std::nullopt;
@@ -67,10 +68,15 @@ std::int64_t LapsesBetween(const PromiseTerms& terms, Duration first, Duration l
   });
 }
 
-std::int64_t BurstsBetween(const PromiseTerms& terms, Duration first, Duration last) {
-  const auto jumps = std::ranges::count_if(
-      terms.jumps, [&](Duration jump) { return first <= jump && jump <= last; });
-  return LapsesBetween(terms, first, last) + jumps;
+std::int64_t BurstsBetween(const Limit& limit, const PromiseTerms& terms, Duration first,
+                           Duration last) {
+  const auto within = [&](const std::vector<Duration>& jumps) {
+    return std::ranges::count_if(jumps,
+                                 [&](Duration jump) { return first <= jump && jump <= last; });
+  };
+  const bool slides = limit.algorithm() == Algorithm::kSlidingWindow;
+  return LapsesBetween(terms, first, last) + within(terms.jumps) -
+         (slides ? 0 : within(terms.steps_back));
 }
 
 std::int64_t GivenBackBetween(const PromiseTerms& terms, Duration first, Duration last) {
@@ -110,7 +116,7 @@ std::optional<std::string> FindExcess(const Limit& limit, std::vector<Admission>
       answered = std::max(answered, it.answered);
       // One burst for each; those who wait in a queue go ahead besides.
       const Wide burst = Wide{limit.capacity()} + (spec.queue ? largest : 0);
-      const std::int64_t bursts = BurstsBetween(terms, asked, answered);
+      const std::int64_t bursts = BurstsBetween(limit, terms, asked, answered);
       // In a queue it is felt by those who booked after it, when they go ahead.
       const Duration felt = spec.queue ? limit.time_to_fresh() : Duration(0);
       const Wide more = burst * bursts + GivenBackBetween(terms, asked - felt, answered);

@@ -47,8 +47,11 @@ struct PromiseTerms {
 };
 
 std::int64_t LapsesBetween(const PromiseTerms& terms, Duration first, Duration last);
-// How many bursts more there may be: for each lapse, and each jump of a clock.
-std::int64_t BurstsBetween(const PromiseTerms& terms, Duration first, Duration last);
+// How many bursts more there may be: for each lapse, and each time that a clock was set ahead. A
+// sliding window that finds itself more than a period ahead goes on as the clock's own window,
+// which may be over sooner: for these each step back counts as well.
+std::int64_t BurstsBetween(const Limit& limit, const PromiseTerms& terms, Duration first,
+                           Duration last);
 std::int64_t GivenBackBetween(const PromiseTerms& terms, Duration first, Duration last);
 
 // The first interval in which there was too much.

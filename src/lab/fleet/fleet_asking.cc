@@ -201,6 +201,9 @@ void Fleet::OnTold(Asked& asked, const Told& told) {
   asked.allowed = decision.allowed;
   asked.reason = decision.reason;
   asked.source = decision.source;
+  if (decision.source == Source::kFallback) {
+    asked.fleet_size = NodeAt(asked.node).engine().Health().fleet_size;
+  }
   world_.Note(static_cast<std::uint64_t>(decision.allowed) * 16 +
               static_cast<std::uint64_t>(decision.source));
   if (told.answer.rules != asked.uses.size()) {

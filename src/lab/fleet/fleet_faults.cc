@@ -53,16 +53,15 @@ void Fleet::PlanFault(const FaultSpec& fault) {
                         .server = fault.server};
   if (fault.by) order.by = fault.by->Draw(random_);
   const sim::Fault planned = deployment_->Plan(order, random_);
-  record_.faults.push_back(
-      {.name = planned.name,
-       .begins = planned.begins,
-       .ends = planned.ends,
-       .server = planned.server,
-       .forgets = planned.forgets,
-       .moves_clock = planned.moves_clock,
-       .moves_clock_back = planned.moves_clock_back,
-       .is_harmless = planned.is_harmless,
-       .slows_by = planned.moves_clock ? Duration(0) : order.by.value_or(Duration(0))});
+  record_.faults.push_back({.name = planned.name,
+                            .begins = planned.begins,
+                            .ends = planned.ends,
+                            .server = planned.server,
+                            .forgets = planned.forgets,
+                            .moves_clock = planned.moves_clock,
+                            .moves_clock_back = planned.moves_clock_back,
+                            .is_harmless = planned.is_harmless});
+  if (!planned.moves_clock) record_.faults.back().slows_by = order.by.value_or(Duration(0));
 }
 
 // One after the other, each in a part of the time.

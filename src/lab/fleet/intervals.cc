@@ -44,7 +44,7 @@ std::optional<std::string> FindLongExcess(const Limit& limit,
   for (const Admission& it : admissions) {
     const auto above = [&](const Run& candidate) {
       const auto length = static_cast<double>((it.latest - candidate.begins).count());
-      const std::int64_t bursts = BurstsBetween(terms, candidate.asked, candidate.answered);
+      const std::int64_t bursts = BurstsBetween(limit, terms, candidate.asked, candidate.answered);
       return static_cast<double>(candidate.sum) - rate * length -
              capacity * static_cast<double>(bursts);
     };
@@ -108,7 +108,7 @@ std::optional<std::string> FindFullPeriod(const Limit& limit,
     if (sum <= limit.capacity()) continue;
     Duration asked = Duration::max();
     for (const Admission* const one : within) asked = std::min(asked, one->asked);
-    if (sum <= limit.capacity() * (1 + BurstsBetween(terms, asked, it.answered))) continue;
+    if (sum <= limit.capacity() * (1 + BurstsBetween(limit, terms, asked, it.answered))) continue;
     return std::to_string(sum) + " let through in a period that ends at " +
            std::to_string(it.latest.count()) + " ns";
   }

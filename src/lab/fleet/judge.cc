@@ -106,7 +106,7 @@ class Trial {
   void JudgeRecovery(const Asked& asked) {
     if (!record_.is_shared() || asked.fate == Fate::kNotAsked) return;
     // One who has just begun has no connection yet.
-    if (asked.at < record_.healed + seconds(2)) return;
+    if (asked.at < HealedBefore(record_, asked.answered) + seconds(2)) return;
     // Where there is room for few, who comes with many is turned away however well the store is.
     const bool no_room = asked.error.find("too many calls are under way") != std::string::npos;
     Duration& last_without_room = last_without_room_[static_cast<std::size_t>(asked.node)];
@@ -119,14 +119,15 @@ class Trial {
   void JudgeWatches() {
     verdict_.Of(5).checked += record_.caps.looks;
     for (const std::string& excess : record_.caps.excesses) verdict_.Break(5, excess);
-    verdict_.Of(7).checked += record_.reconnects.looks;
+    // Not counted as checks: that nobody storms a server does not say that it is asked again.
     for (const std::string& excess : record_.reconnects.excesses) verdict_.Break(7, excess);
   }
 
   void JudgeFleet() {
     // It is well again once nothing has failed for a second; whom nobody asks does not find out.
     const Duration last = std::min(record_.ended, record_.asked_until + seconds(1));
-    if (!record_.is_shared() || last < record_.healed + seconds(3)) return;
+    const Duration healed = HealedBefore(record_, record_.ended);
+    if (!record_.is_shared() || last < healed + seconds(3)) return;
     for (int i = 0; i < record_.nodes; ++i) {
       const NodeNote& node = record_.node_notes[static_cast<std::size_t>(i)];
       const std::string which = "node " + std::to_string(i + 1);
@@ -189,6 +190,14 @@ std::string AskedAt(const Asked& asked) {
   std::snprintf(text, sizeof text, "(asked at %.6f s of node %d)",
                 std::chrono::duration<double>(asked.at).count(), asked.node + 1);
   return text;
+}
+
+Duration HealedBefore(const Record& record, Duration at) {
+  Duration healed{0};
+  for (const FaultNote& fault : record.faults) {
+    if (!fault.is_harmless && fault.begins <= at) healed = std::max(healed, fault.ends);
+  }
+  return healed;
 }
 
 Verdict::Verdict()

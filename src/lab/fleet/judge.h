@@ -48,6 +48,9 @@ struct Verdict {
 
 Verdict Judge(const Record& record);
 
+// When the last of what people notice was over, of what had begun by `at`.
+Duration HealedBefore(const Record& record, Duration at);
+
 // Its part about counts: I1, what is known about denials, and what is left at the end.
 void JudgeTracks(const Record& record, Verdict& verdict);
 

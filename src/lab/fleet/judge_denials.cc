@@ -140,7 +140,7 @@ class DenialTrial {
     track_ = static_cast<std::size_t>(note.track);
     const Limit& limit = evidence_.LimitAt(note.limit);
     if (!CanBeJudged(limit)) return;
-    if (record_.ended >= record_.healed + seconds(2)) {
+    if (record_.ended >= HealedBefore(record_, record_.ended) + seconds(2)) {
       verdict_.Check(7, note.used.has_value(), [&] {
         return "what is left" + evidence_.Which(track_) + " could not be read";
       });

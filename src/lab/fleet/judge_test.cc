@@ -144,6 +144,25 @@ TEST(Judge, FindsMoreThanANodesShare) {
   ExpectBroken(story, 1, "by its share: node 1");
 }
 
+TEST(Judge, HoldsANodeToTheShareThatItCounted) {
+  Story story;
+  story.record.fleet_size = 0;
+  for (NodeNote& node : story.record.node_notes) node.fleet_size_at_end = 2;
+  story.Fault({.name = "pause", .begins = seconds(2), .ends = seconds(4)});
+  const auto fail = [](Asked& asked) {
+    Story::Fail(asked, Source::kFallback);
+    asked.fleet_size = 2;
+  };
+  for (Asked& asked : story.record.asked) {
+    if (asked.at > seconds(2) && asked.at < seconds(4)) fail(asked);
+  }
+  ExpectClean(story);
+  fail(story.Ask(milliseconds(3000), 0));
+  fail(story.Ask(milliseconds(3001), 0));
+  story.Count();
+  ExpectBroken(story, 1, "by its share: node 1");
+}
+
 TEST(Judge, LeavesAsideWhatIsLetThroughWhileNodesHaveDifferentLimits) {
   Story story;
   story.record.limits.push_back({"r", 1, *Limit::Parse("10/s burst 6")});
@@ -196,7 +215,7 @@ TEST(Judge, AcceptsADenialThatMayHaveBeenNeeded) {
     asked.uses[0].mode = FailureMode::kClosed;
   }
   story.Ask(milliseconds(9500), 0, false);
-  story.record.healed = seconds(9);
+  story.Fault({.name = "pause", .begins = seconds(9), .ends = milliseconds(9460)});
   story.record.ledger.clear();
   story.Count();
   ExpectClean(story);
@@ -219,6 +238,27 @@ TEST(Judge, FindsALockOutAfterAClockWasSetBack) {
   for (int i = 50; i < 80; ++i) story.Ask(seconds(11 + i), 0, false);
   story.Count();
   ExpectBroken(story, 2, "denied without need");
+}
+
+TEST(Judge, GivesNothingForAClockThatWasSetBack) {
+  Story story;
+  story.Fault({.name = "clock back",
+               .begins = milliseconds(4950),
+               .ends = milliseconds(7050),
+               .server = 0,
+               .moves_clock = true,
+               .moves_clock_back = true,
+               .is_harmless = true});
+  story.record.ledger.clear();
+  // When it goes ahead again there is a burst.
+  for (int i = 0; i < 4; ++i) story.Ask(milliseconds(7040 + i), 0);
+  for (int i = 0; i < 4; ++i) story.Ask(milliseconds(7060 + i), 0);
+  story.Count();
+  ExpectClean(story);
+  for (int i = 0; i < 4; ++i) story.Ask(milliseconds(4930 + i), 0);
+  for (int i = 0; i < 4; ++i) story.Ask(milliseconds(4960 + i), 0);
+  story.Count();
+  ExpectBroken(story, 1, "of r, user=ann");
 }
 
 TEST(Judge, FindsAWrongReason) {
@@ -283,6 +323,17 @@ TEST(Judge, FindsAStoreThatIsNotAskedAgain) {
   story.Fault({.name = "pause", .begins = seconds(2), .ends = seconds(4)});
   Story::Fail(story.record.asked[65], Source::kFallback);
   ExpectBroken(story, 7, "not decided by the store");
+  // What nobody should notice does not hide it, nor does what comes later.
+  story.Fault({.name = "clock ahead",
+               .begins = seconds(6),
+               .ends = milliseconds(9900),
+               .server = 0,
+               .moves_clock = true,
+               .is_harmless = true});
+  story.record.ledger.clear();
+  ExpectBroken(story, 7, "not decided by the store");
+  story.Fault({.name = "pause", .begins = seconds(8), .ends = seconds(9)});
+  ExpectBroken(story, 7, "not decided by the store");
   Story degraded;
   degraded.record.node_notes[1].is_degraded_at_end = true;
   ExpectBroken(degraded, 7, "node 2 still thinks");
@@ -294,6 +345,14 @@ TEST(Judge, FindsAStoreThatIsNotAskedAgain) {
   alone.record.node_notes[0].fleet_size_at_end = 1;
   alone.record.node_notes[1].fleet_size_at_end = 2;
   ExpectBroken(alone, 7, "node 1 counts 1");
+}
+
+TEST(Judge, DoesNotTakeLooksAtConnectionsForARecovery) {
+  Story story;
+  story.Fault({.name = "pause", .begins = seconds(2), .ends = seconds(10)});
+  story.record.ledger.clear();
+  story.record.ended = seconds(11);
+  EXPECT_EQ(Judge(story.record).Of(7).checked, 0U);
 }
 
 TEST(Judge, FindsCountersThatDisagreeWithAnswers) {

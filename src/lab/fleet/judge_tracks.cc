@@ -46,7 +46,7 @@ class TrackTrial {
     }
     if (record_.is_shared()) {
       JudgeStore(limit, number, std::move(by_store));
-      JudgeShares(limit, by_node);
+      JudgeShares(limit, number, by_node);
     }
     for (int node = 0; node < record_.nodes && !record_.is_shared(); ++node) {
       JudgeNode(limit, node, by_node[static_cast<std::size_t>(node)], "");
@@ -82,18 +82,45 @@ class TrackTrial {
   }
 
   // What each node let through by itself is within its share.
-  void JudgeShares(const Limit& limit, const std::vector<std::vector<Admission>>& by_node) {
-    if (record_.fleet_size == 0 || limit.algorithm() == Algorithm::kConcurrency) return;
-    const Limit share = ShareOf(limit, record_.fleet_size);
+  void JudgeShares(const Limit& limit, int number,
+                   const std::vector<std::vector<Admission>>& by_node) {
+    if (limit.algorithm() == Algorithm::kConcurrency) return;
     for (int node = 0; node < record_.nodes; ++node) {
-      JudgeNode(share, node, by_node[static_cast<std::size_t>(node)], "by its share: ");
+      const std::vector<Admission>& admissions = by_node[static_cast<std::size_t>(node)];
+      if (admissions.empty()) continue;
+      const Count count =
+          record_.fleet_size == 0 ? CountOf(node, number) : Count{.smallest = record_.fleet_size};
+      if (count.smallest < 1) continue;
+      JudgeNode(ShareOf(limit, count.smallest), node, admissions, "by its share: ", count.changes);
     }
   }
 
+  // What a node took the fleet for when it decided by its share.
+  struct Count {
+    int smallest = 0;
+    std::vector<sim::Lapse> changes{};
+  };
+
+  // Where it counts, and counts another number than before, what is used of its share is that part
+  // of another; more than one share more that cannot be.
+  Count CountOf(int node, int number) const {
+    Count count;
+    int last = 0;
+    for (const Seen& it : evidence_.SeenOf(track_)) {
+      const int its = it.asked->fleet_size;
+      if (it.asked->node != node || it.use->limit != number || its == 0) continue;
+      if (last != 0 && its != last) count.changes.push_back({it.asked->at, it.asked->answered});
+      count.smallest = count.smallest == 0 ? its : std::min(count.smallest, its);
+      last = its;
+    }
+    return count;
+  }
+
   void JudgeNode(const Limit& limit, int node, const std::vector<Admission>& admissions,
-                 const std::string& how) {
+                 const std::string& how, const std::vector<sim::Lapse>& changes = {}) {
     if (admissions.empty()) return;
     PromiseTerms terms = evidence_.TermsOf(node);
+    terms.lapses.insert(terms.lapses.end(), changes.begin(), changes.end());
     terms.is_dated = true;
     for (const Change& change : evidence_.ChangesOf(track_, node)) {
       terms.lapses.push_back(change.lapse());

@@ -57,6 +57,7 @@ struct Asked {
   std::string error{};     // What the store failed with.
   WallTime decided_at{};   // By the store's clock.
   std::string mixed_up{};  // Not decided under one whole policy: what was seen.
+  int fleet_size = 0;      // What its node took the fleet for, if it decided by its share.
   std::vector<Use> uses{};
   // A place under a concurrency limit: when it was given back, and when that was known.
   Duration released = Duration::max();
