@@ -7,11 +7,18 @@
 #include "sim/sim_loop.h"
 
 namespace weir::lab {
+namespace {
 
 using sim::Admission;
 using sim::PromiseTerms;
-using std::chrono::milliseconds;
 using std::chrono::seconds;
+
+// What waits in the queue of a slow server, or is under way for long, may come at any time after.
+bool MayOutlast(const FaultNote& fault) {
+  return fault.name == sim::TraitsOf(sim::FaultKind::kSlow).name || fault.slows_by > seconds(1);
+}
+
+}  // namespace
 
 bool IsBucketLimit(const Limit& limit) {
   return limit.algorithm() == Algorithm::kTokenBucket ||
@@ -122,24 +129,25 @@ Admission Evidence::ByNode(const Seen& it) const {
 }
 
 Duration Evidence::LatestEffect(const Asked& asked) const {
-  if (asked.fate == Fate::kDecided && !asked.is_lost) return asked.answered;
-  constexpr Duration kSettles = seconds(2);
-  // What is slower by more than that may have a queue that outlasts the fault by any time.
-  constexpr Duration kSlow = milliseconds(200);
+  const bool is_decided = asked.fate == Fate::kDecided && !asked.is_lost;
+  // Of a group on several servers that one of them denied, parts may still be under way.
+  if (is_decided && (asked.allowed || !asked.is_split)) return asked.answered;
+  // Nothing is under way for longer than the timeout where calls get through at all.
+  const Duration settles = std::max<Duration>(seconds(2), record_.timeout);
   const Duration told = std::max(asked.answered, asked.at + record_.timeout);
   Duration latest = told;
-  bool is_explained = false;
+  bool is_explained = is_decided;
   for (bool goes_on = true; goes_on;) {
     goes_on = false;
     for (const FaultNote& fault : record_.faults) {
-      if (fault.begins > latest + kSettles || fault.ends + kSettles < asked.at) continue;
-      if (fault.slows_by > kSlow) return Duration::max();
+      if (fault.begins > latest + settles || fault.ends + settles < asked.at) continue;
+      if (MayOutlast(fault)) return Duration::max();
       is_explained |= !fault.is_harmless && fault.begins <= told;
       goes_on |= fault.ends > latest;
       latest = std::max(latest, fault.ends);
     }
   }
-  return is_explained ? latest + kSettles : Duration::max();
+  return is_explained ? latest + settles : Duration::max();
 }
 
 std::vector<Change> Evidence::ChangesOf(std::size_t track, std::optional<int> node) const {
