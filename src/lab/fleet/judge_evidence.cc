@@ -18,6 +18,11 @@ bool MayOutlast(const FaultNote& fault) {
   return fault.name == sim::TraitsOf(sim::FaultKind::kSlow).name || fault.slows_by > seconds(1);
 }
 
+bool MovesKeys(const FaultNote& fault) {
+  return fault.name == sim::TraitsOf(sim::FaultKind::kFailover).name ||
+         fault.name == sim::TraitsOf(sim::FaultKind::kSlotsMove).name;
+}
+
 }  // namespace
 
 bool IsBucketLimit(const Limit& limit) {
@@ -46,6 +51,11 @@ Evidence::Evidence(const Record& record)
     terms.jumps.insert(terms.jumps.end(), {fault.begins, fault.ends});
     terms.steps_back.push_back(fault.moves_clock_back ? fault.begins : fault.ends);
   }
+  for (const FaultNote& fault : record.faults) {
+    // To a key that goes to a server with another clock that is a jump.
+    if (fault.forgets || !MovesKeys(fault) || !IsClockMoved(fault.begins, fault.ends)) continue;
+    store_terms_.lapses.push_back({fault.begins, fault.ends});
+  }
   std::ranges::sort(store_terms_.steps_back);
   for (PromiseTerms& terms : node_terms_) std::ranges::sort(terms.steps_back);
   for (const Asked& asked : record.asked) {
@@ -67,9 +77,7 @@ bool Evidence::IsClockMoved(Duration first, Duration last) const {
 
 bool Evidence::MayKeysMove(Duration first, Duration last) const {
   return std::ranges::any_of(record_.faults, [&](const FaultNote& fault) {
-    const bool moves = fault.name == sim::TraitsOf(sim::FaultKind::kFailover).name ||
-                       fault.name == sim::TraitsOf(sim::FaultKind::kSlotsMove).name;
-    return moves && fault.begins <= last && first <= fault.ends;
+    return MovesKeys(fault) && fault.begins <= last && first <= fault.ends;
   });
 }
 
