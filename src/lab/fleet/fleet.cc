@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "lab/fleet/drawn_policy.h"
+#include "lab/fleet/judge.h"
 #include "lab/fleet/scenario_check.h"
 #include "lab/fleet/scenario_reader.h"
 #include "sim/entropy.h"
@@ -221,7 +222,7 @@ Record Fleet::Run() {
   // Who asked last has an answer, or waited for one as long as nodes wait.
   constexpr Duration kSpare = milliseconds(100);
   const Duration settled = std::max(Duration(seconds(1)), record_.timeout + kSpare);
-  RunTo(std::max(ends_, record_.healed) + settled);
+  RunTo(std::max({ends_, record_.healed, HealedBefore(record_, Duration::max())}) + settled);
   record_.ended = world_.elapsed();
   is_over_ = true;  // Who was not told by now was not told.
   for (int i = 0; i < record_.nodes; ++i) {

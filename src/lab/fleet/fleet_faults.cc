@@ -30,11 +30,6 @@ void Fleet::PlanFaults() {
   for (const FaultNote& note : record_.faults) {
     record_.healed = std::max(record_.healed, note.ends);
   }
-  // What was sent while it lasted fails when its time is up, and the store is left alone for a
-  // while. Of the usual timeouts nobody notices.
-  constexpr Duration kUsual = seconds(1);
-  const bool is_felt_later = record_.healed > Duration(0) && record_.is_shared();
-  if (is_felt_later && record_.timeout > kUsual) record_.healed += 2 * record_.timeout;
 }
 
 void Fleet::PlanFault(const FaultSpec& fault) {
