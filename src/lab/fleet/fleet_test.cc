@@ -57,6 +57,23 @@ TEST_F(FleetTest, RunsTheSameForTheSameSeedInEveryLayout) {
   }
 }
 
+// Each time it is told of another master, a node used to connect anew to one that it still knew.
+TEST_F(FleetTest, KeepsToItsConnectionsWhenTwoServersTakeTurns) {
+  const Scenario scenario = Read(
+      "duration: 9s\nstore: { layout: sentinel }\n"
+      "policy: { rules: [{ name: r, key: user, limit: 10/s burst 10 }] }\n"
+      "clients: [{ name: eager, rate: 60/s, arrivals: steady, user: eager }]\n"
+      "faults:\n"
+      "  - { at: 3s, for: 300ms, what: failover }\n"
+      "  - { at: 3700ms, for: 300ms, what: failover }\n"
+      "  - { at: 4400ms, for: 300ms, what: failover }\n"
+      "  - { at: 5100ms, for: 300ms, what: failover }\n"
+      "  - { at: 5800ms, for: 300ms, what: failover }\n");
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    EXPECT_TRUE(Run(scenario, seed).is_clean()) << "seed " << seed;
+  }
+}
+
 TEST_F(FleetTest, SharesALimitThroughTheStore) {
   const Outcome outcome = Run(With("nodes: { count: 4 }\n"));
   EXPECT_NEAR(static_cast<double>(outcome.measures.all.admitted), 70, 2);

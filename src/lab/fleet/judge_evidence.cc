@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "sim/fixed_windows.h"
 #include "sim/sim_loop.h"
@@ -163,7 +164,8 @@ std::vector<Change> Evidence::ChangesOf(std::size_t track, std::optional<int> no
   for (const Seen& it : seen_[track]) {
     if (!node || it.asked->node == *node) calls.push_back(&it);
   }
-  std::ranges::stable_sort(calls, {}, [](const Seen* it) { return it->asked->at; });
+  // They stand in one vector, so of the same moment the first comes first.
+  std::ranges::sort(calls, {}, [](const Seen* it) { return std::pair(it->asked->at, it); });
   const auto disagreement_at = [&](Duration at) {
     return std::ranges::find_if(record_.disagreements, [&](const Disagreement& it) {
       return it.begins <= at && at <= it.ends;

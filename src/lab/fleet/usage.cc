@@ -37,7 +37,8 @@ void Usage::Add(Duration at, std::int64_t cost, Duration live_until) {
     last_ = std::max(last_, at);
     return;
   }
-  charges_.push_back({at, cost, live_until});
+  charges_.push_back({at, cost, live_until, total_});
+  total_ += cost;
 }
 
 void Usage::Fill(Duration at, double level) {
@@ -49,34 +50,36 @@ void Usage::Forget(Duration before) {
   while (!charges_.empty() && charges_.front().at < before) charges_.pop_front();
 }
 
+Usage::Place Usage::FirstAfter(Duration at) const {
+  return std::ranges::partition_point(charges_, [at](const Charge& it) { return it.at <= at; });
+}
+
+Usage::Place Usage::FirstOfWindow(std::int64_t window) const {
+  return std::ranges::partition_point(charges_,
+                                      [&](const Charge& it) { return WindowOf(it.at) < window; });
+}
+
+double Usage::Sum(Place first, Place last) const {
+  const auto before = [&](Place place) { return place == charges_.end() ? total_ : place->before; };
+  return static_cast<double>(std::max(before(last) - before(first), std::int64_t{0}));
+}
+
 double Usage::InWindow(Duration at) const {
-  std::int64_t sum = 0;
-  for (const Charge& it : charges_) {
-    if (it.at <= at && WindowOf(it.at) == WindowOf(at)) sum += it.cost;
-  }
-  return static_cast<double>(sum);
+  return Sum(FirstOfWindow(WindowOf(at)), FirstAfter(at));
 }
 
 double Usage::InTwoWindows(Duration at) const {
   const std::int64_t window = WindowOf(at);
-  std::int64_t current = 0;
-  std::int64_t previous = 0;
-  for (const Charge& it : charges_) {
-    if (it.at > at) break;
-    const std::int64_t its = WindowOf(it.at);
-    if (its == window) current += it.cost;
-    if (its == window - 1) previous += it.cost;
-  }
+  const double current = Sum(FirstOfWindow(window), FirstAfter(at));
+  const double previous = Sum(FirstOfWindow(window - 1), FirstOfWindow(window));
   const WallTime wall = sim::SimLoop::Beginning() + at + wall_offset_;
   const Duration left = spec_.period - wall.time_since_epoch() % spec_.period;
   const double part = static_cast<double>(left.count()) / static_cast<double>(spec_.period.count());
-  return std::floor(static_cast<double>(previous) * part + 1e-9) + static_cast<double>(current);
+  return std::floor(previous * part + 1e-9) + current;
 }
 
 double Usage::Since(Duration since) const {
-  std::int64_t sum = 0;
-  for (const Charge& it : charges_) sum += it.at >= since ? it.cost : 0;
-  return static_cast<double>(sum);
+  return Sum(FirstAfter(since - Duration(1)), charges_.end());
 }
 
 double Usage::Live(Duration at) const {

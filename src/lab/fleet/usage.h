@@ -29,11 +29,16 @@ class Usage {
     Duration at;
     std::int64_t cost;
     Duration live_until;
+    std::int64_t before;  // The cost of all that came before it, so that no sum takes a walk.
   };
+  using Place = std::deque<Charge>::const_iterator;
 
   double Level(Duration at) const;
   double InWindow(Duration at) const;
   double InTwoWindows(Duration at) const;
+  Place FirstAfter(Duration at) const;
+  Place FirstOfWindow(std::int64_t window) const;
+  double Sum(Place first, Place last) const;
   // Since then, that moment included.
   double Since(Duration since) const;
   double Live(Duration at) const;
@@ -46,6 +51,7 @@ class Usage {
   double level_ = 0;            // Buckets.
   Duration last_{0};            // Likewise.
   std::deque<Charge> charges_;  // Of others: those that may still count.
+  std::int64_t total_ = 0;      // Of all that were added.
 };
 
 }  // namespace weir::lab

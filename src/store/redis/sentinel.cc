@@ -119,15 +119,31 @@ void SentinelMaster::Ask() {
 void SentinelMaster::OnTold(const Endpoint& master) {
   refusal_.reset();
   if (master_ != nullptr && master_->site().endpoint.ToString() == master.ToString()) return;
+  std::unique_ptr<Node> next = TakeFormer(master);
+  if (next == nullptr) next = MakeMaster(master);
+  if (master_ != nullptr) former_.push_back({std::move(master_), Time()});
+  master_ = std::move(next);
+  maker_.on_news();
+}
+
+std::unique_ptr<Node> SentinelMaster::MakeMaster(const Endpoint& master) {
   Node::Options options = maker_.Options();
   options.make_probe = [this] { return maker_.make_probe(std::nullopt); };
   const Site site{.endpoint = master,
                   .credentials = maker_.settings.master_credentials,
                   .database = maker_.settings.master_database,
                   .tls = maker_.settings.sites.front().tls};
-  if (master_ != nullptr) former_.push_back({std::move(master_), Time()});
-  master_ = maker_.Make(site, std::move(options), *this);
-  maker_.on_news();
+  return maker_.Make(site, std::move(options), *this);
+}
+
+std::unique_ptr<Node> SentinelMaster::TakeFormer(const Endpoint& master) {
+  const auto found = std::ranges::find_if(former_, [&](const Former& former) {
+    return former.node->site().endpoint.ToString() == master.ToString();
+  });
+  if (found == former_.end()) return nullptr;
+  std::unique_ptr<Node> node = std::move(found->node);
+  former_.erase(found);
+  return node;
 }
 
 void SentinelMaster::OnUnknownName() {

@@ -43,6 +43,10 @@ class SentinelMaster final : public Topology, private Node::Watcher {
   void Ask();
   void AskAnother() noexcept;
   void OnTold(const Endpoint& master);
+  std::unique_ptr<Node> MakeMaster(const Endpoint& master);
+  // One that was master a moment ago, with its connections: those who go back and forth between two
+  // servers must not have more and more of them. Null if there is none.
+  std::unique_ptr<Node> TakeFormer(const Endpoint& master);
   void OnNotTold(const CallEnd& end) noexcept;
   void OnUnknownName();
   void Tick();
