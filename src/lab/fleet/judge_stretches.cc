@@ -69,9 +69,10 @@ bool FindOffset(const Evidence& evidence, std::size_t track, Stretch& stretch) {
     most = std::min(most, shown - it.asked->at);
     least = std::max(least, shown - it.asked->answered);
   }
+  if (most == Duration::max()) return false;  // Nobody asked then.
   stretch.offset = most;
   stretch.vague = std::max(most - least, Duration(0)) + Duration(1'000);
-  return most != Duration::max() && least <= most + Duration(1'000);
+  return least <= most + Duration(1'000);
 }
 
 // The first call that surely looked at the key where it stays.
@@ -135,7 +136,7 @@ Knowledge KnowledgeInStore(const Evidence& evidence, std::size_t track, int numb
     const bool is_dated = !it.is_unknown() && !it.asked->is_split && stretch.Covers(*it.asked);
     // What nobody can date took effect at the last moment: until then all of it, then what is left.
     const Duration at = is_dated ? stretch.TimeOf(*it.asked) : evidence.LatestEffect(*it.asked);
-    if (at < stretch.begins - stretch.vague) continue;
+    if (!stretch.is_first && at < stretch.begins - stretch.vague) continue;
     known.perhaps.push_back({it.asked->at - stretch.vague, at, it.use->cost});
     if (at == Duration::max()) continue;
     Admission admission = At(it, at, limit);
