@@ -287,7 +287,8 @@ class PlotDrawing {
     const double x = X(mark.x);
     const double y = Y(mark.y);
     std::vector<LabelPlace> candidates;
-    for (double away = 0; away < 90; away += 14) {
+    for (int step = 0; step < 7; ++step) {
+      const double away = 14.0 * step;
       for (const double side : {-1.0, 1.0}) {
         const double line = side < 0 ? y - 7 - away : y + 16 + away;
         candidates.push_back({x + 7, line, "start"});
@@ -303,7 +304,8 @@ class PlotDrawing {
       const double from = X(band.from);
       const double to = X(band.to);
       std::vector<LabelPlace> candidates;
-      for (double line = area_.top + 12; line < area_.bottom; line += 14) {
+      for (int step = 0; area_.top + 12 + 14.0 * step < area_.bottom; ++step) {
+        const double line = area_.top + 12 + 14.0 * step;
         candidates.push_back({(from + to) / 2, line, "middle"});
         candidates.push_back({from + 4, line, "start"});
         candidates.push_back({to - 4, line, "end"});

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 #include "lab/log/log_input.h"
@@ -15,7 +16,8 @@ namespace {
 
 Error Failed(const std::string& what, const std::string& folder) {
   return {ErrorCode::kInternal, "standard input is read more than once and has to be kept in " +
-                                    folder + " (TMPDIR): " + what + ": " + std::strerror(errno)};
+                                    folder + " (TMPDIR): " + what + ": " +
+                                    std::generic_category().message(errno)};
 }
 
 bool WriteAll(int descriptor, const char* bytes, std::size_t size) {
@@ -32,6 +34,7 @@ bool WriteAll(int descriptor, const char* bytes, std::size_t size) {
 }  // namespace
 
 Result<SpooledInput> SpooledInput::Take(std::istream& in) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets any.
   const char* const wanted = std::getenv("TMPDIR");
   const std::string folder = wanted != nullptr && *wanted != '\0' ? wanted : "/tmp";
   std::string name = folder + "/weir-XXXXXX";

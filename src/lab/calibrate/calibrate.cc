@@ -215,6 +215,7 @@ class Calibrator {
 
   Result<void> TryOut() {
     std::vector<std::string> names;
+    names.reserve(found_.rules.size());
     for (const ProposedRule& rule : found_.rules) names.push_back(rule.name);
     Result<Trial> trial =
         Trial::Begin(PolicyTextOf(found_, key_, Comments::kNone), names, found_.first);

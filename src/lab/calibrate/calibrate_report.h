@@ -11,12 +11,12 @@
 
 namespace weir::lab {
 
-Report ReportOf(const Calibration& calibration);
-nlohmann::ordered_json JsonOf(const Calibration& calibration);
+Report ReportOf(const Calibration& of);
+nlohmann::ordered_json JsonOf(const Calibration& of);
 
 // What whoever reads a calibration must know first: what is missing.
-std::vector<std::string> WarningsOf(const Calibration& calibration);
+std::vector<std::string> WarningsOf(const Calibration& of);
 // What makes it less certain.
-std::vector<std::string> CaveatsOf(const Calibration& calibration);
+std::vector<std::string> CaveatsOf(const Calibration& of);
 
 }  // namespace weir::lab

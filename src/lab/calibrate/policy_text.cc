@@ -92,8 +92,11 @@ void WriteHead(const Calibration& calibration, CommentWriter comment) {
                 Counted(calibration.without_key, "request") + " without such a key.");
   }
   for (const auto& [attribute, column] : calibration.key_columns) {
-    comment.Say("The column " + OneLine(column) + " of the log is " + attribute +
-                " here; weir replay needs --column " + attribute + "=" + OneLine(column) + ".");
+    std::string text = "The column ";
+    text += OneLine(column) + " of the log is " + attribute;
+    text += " here; weir replay needs --column " + attribute + "=";
+    text += OneLine(column) + ".";
+    comment.Say(text);
   }
   comment.Say("");
   comment.Say(

@@ -70,9 +70,9 @@ class Fleet final : private Testimony {
   void PlanFault(const FaultSpec& fault);
   void PlanRandomFaults(int count);
   void PlanNodeFault(NodeFault kind, Duration begins, Duration ends, const FaultSpec& fault);
-  void Restart(int node, Duration begins, Duration ends);
+  void Restart(int number, Duration begins, Duration ends);
   void Reload(int version, Duration at, std::optional<int> only);
-  void Apply(int node, int version);
+  void Apply(int number, int version);
   void PlanLooks();
   void LookAround();
   void LookAtNode(int number);

@@ -203,7 +203,8 @@ void Fleet::LookAtNode(int number) {
   if (deployment_ == nullptr) return;
   const StoreHealth health = node.engine().Health();
   // As many as are under way may wait to be sent.
-  const auto most = static_cast<std::uint64_t>(2 * record_.max_in_flight * connections_);
+  const std::uint64_t most = 2 * static_cast<std::uint64_t>(record_.max_in_flight) *
+                             static_cast<std::uint64_t>(connections_);
   for (const StoreHealth::Server& server : health.servers) {
     ++record_.caps.looks;
     record_.samples.back().in_flight += server.in_flight;
@@ -224,7 +225,8 @@ void Fleet::LookAtNode(int number) {
 
 void Fleet::LookAtServers() {
   // One that ends may overlap with one that begins.
-  const auto most = static_cast<std::size_t>(2 * connections_ * record_.nodes);
+  const std::size_t most =
+      2 * static_cast<std::size_t>(connections_) * static_cast<std::size_t>(record_.nodes);
   // Back-off begins with 25 ms on average and doubles: more than these are a storm.
   constexpr std::uint64_t kMostAttempts = 10;
   const std::uint64_t most_attempts =

@@ -35,6 +35,7 @@ class Bins {
   Duration BeginOf(std::size_t bin) const { return length_ * static_cast<std::int64_t>(bin); }
   std::vector<double> Axis() const {
     std::vector<double> axis;
+    axis.reserve(count_);
     for (std::size_t i = 0; i < count_; ++i) {
       axis.push_back(seconds() * static_cast<double>(i));
     }
@@ -161,7 +162,7 @@ class Painter {
         if (std::ranges::find(limits, use.limit) == limits.end()) limits.push_back(use.limit);
         // Who queues goes on when the delay is over.
         if (asked.answers > 0 && asked.allowed) {
-          admitted.push_back({asked.answered + use.delay, use.cost});
+          admitted.emplace_back(asked.answered + use.delay, use.cost);
         }
       }
     }

@@ -167,7 +167,8 @@ class Trial {
       const auto found = counts.find(what);
       return found == counts.end() ? std::uint64_t{0} : found->second;
     };
-    for (const auto& [what, count] : all) {
+    for (const auto& each : all) {
+      const auto& what = each.first;
       verdict_.Check(8, in(answered, what) == in(counted, what), [&] {
         return "node " + std::to_string(node + 1) + " counted " + what.first + " " + what.second +
                " " + std::to_string(in(counted, what)) + " times and answered so " +

@@ -48,12 +48,12 @@ struct Knowledge {
 
 // Those in which the store's decisions about the track can be judged, in order.
 std::vector<Stretch> StretchesInStore(const Evidence& evidence, std::size_t track);
-Knowledge KnowledgeInStore(const Evidence& evidence, std::size_t track, int limit,
+Knowledge KnowledgeInStore(const Evidence& evidence, std::size_t track, int number,
                            const Stretch& stretch);
 
 // The same of what a node keeps in its memory.
 std::vector<Stretch> StretchesInNode(const Evidence& evidence, std::size_t track, int node);
-Knowledge KnowledgeInNode(const Evidence& evidence, std::size_t track, int limit, int node,
+Knowledge KnowledgeInNode(const Evidence& evidence, std::size_t track, int number, int node,
                           const Stretch& stretch);
 
 }  // namespace weir::lab

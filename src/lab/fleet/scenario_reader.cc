@@ -162,6 +162,7 @@ void ReadWhat(SpecReader& reader, const Spot& spot, FaultDraft& draft) {
     return;
   }
   std::vector<std::string_view> allowed;
+  allowed.reserve(std::size(kNodeFaults));
   for (const Word<NodeFault>& word : kNodeFaults) allowed.push_back(word.text);
   for (const sim::FaultTraits& traits : sim::AllFaults()) {
     if (traits.name == what) draft.spec.server_fault = traits.kind;
@@ -248,6 +249,7 @@ void ReadExpectation(SpecReader& reader, const Spot& spot, Measure measure,
 void ReadExpect(SpecReader& reader, const Spot& spot, std::vector<Expectation>& expect) {
   if (!reader.IsMap(spot)) return;
   std::vector<std::string_view> allowed;
+  allowed.reserve(std::size(kMeasures));
   for (const Word<Measure>& word : kMeasures) allowed.push_back(word.text);
   for (const YamlNode::Entry& entry : spot.node.entries) {
     const Where where(spot.where, entry.key);

@@ -59,8 +59,10 @@ Usage::Place Usage::FirstOfWindow(std::int64_t window) const {
                                       [&](const Charge& it) { return WindowOf(it.at) < window; });
 }
 
-double Usage::Sum(Place first, Place last) const {
-  const auto before = [&](Place place) { return place == charges_.end() ? total_ : place->before; };
+double Usage::Sum(const Place& first, const Place& last) const {
+  const auto before = [&](const Place& place) {
+    return place == charges_.end() ? total_ : place->before;
+  };
   return static_cast<double>(std::max(before(last) - before(first), std::int64_t{0}));
 }
 

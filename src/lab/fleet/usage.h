@@ -38,7 +38,7 @@ class Usage {
   double InTwoWindows(Duration at) const;
   Place FirstAfter(Duration at) const;
   Place FirstOfWindow(std::int64_t window) const;
-  double Sum(Place first, Place last) const;
+  double Sum(const Place& first, const Place& last) const;
   // Since then, that moment included.
   double Since(Duration since) const;
   double Live(Duration at) const;

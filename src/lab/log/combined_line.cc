@@ -313,11 +313,15 @@ Result<std::unique_ptr<LineFormat>> MakeCombinedFormat(const ColumnNames& names)
     const Part part = part_of(column);
     if (part == kParts) {
       std::string all;
-      for (const PartName& each : kPartNames)
-        all += (all.empty() ? "" : ", ") + std::string(each.name);
-      return std::unexpected(Error{ErrorCode::kInvalidArgument,
-                                   "--column " + field + "=" + column +
-                                       ": the combined format has no such column; it has " + all});
+      for (const PartName& each : kPartNames) {
+        if (!all.empty()) all += ", ";
+        all += each.name;
+      }
+      std::string message = "--column ";
+      message += field;
+      message += "=" + column;
+      message += ": the combined format has no such column; it has " + all;
+      return std::unexpected(Error{ErrorCode::kInvalidArgument, std::move(message)});
     }
     if (const std::optional<Field> known = FieldNamed(field)) {
       plan.overrides.push_back({.field = *known, .part = part});

@@ -137,7 +137,7 @@ class JsonParser final : public LineParser {
     switch (type) {
       case ondemand::json_type::object:
       case ondemand::json_type::array:
-        return value.raw_json_token().size() > 0;
+        return !value.raw_json_token().empty();
       case ondemand::json_type::string:
         return value.get_string().get(ignored) == simdjson::SUCCESS;
       case ondemand::json_type::number: {

@@ -127,10 +127,13 @@ bool IsNamedValue(std::string_view field) noexcept {
 Result<void> CheckNames(const ColumnNames& names) {
   for (const auto& [field, column] : names.named) {
     if (!FieldNamed(field) && !IsNamedValue(field)) {
-      return std::unexpected(
-          Error{ErrorCode::kInvalidArgument, "--column " + field + "=" + column + ": there is no " +
-                                                 Quoted(field) + "; there are " + NamesOfFields() +
-                                                 ", header.NAME and cookie.NAME"});
+      std::string message = "--column ";
+      message += field;
+      message += "=" + column;
+      message += ": there is no ";
+      message += Quoted(field) + "; there are ";
+      message += NamesOfFields() + ", header.NAME and cookie.NAME";
+      return std::unexpected(Error{ErrorCode::kInvalidArgument, std::move(message)});
     }
     if (column.empty()) {
       return std::unexpected(Error{ErrorCode::kInvalidArgument,

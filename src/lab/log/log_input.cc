@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstring>
 #include <iostream>
+#include <system_error>
 #include <vector>
 
 #include "limit/limit_words.h"
@@ -45,7 +46,9 @@ class FileBytes final : public RawBytes {
     while (got < room.size()) {
       const ssize_t more = ::read(descriptor_, room.data() + got, room.size() - got);
       if (more < 0 && errno == EINTR) continue;
-      if (more < 0) error = std::string("it cannot be read any further: ") + std::strerror(errno);
+      if (more < 0)
+        error =
+            std::string("it cannot be read any further: ") + std::generic_category().message(errno);
       if (more <= 0) break;
       got += static_cast<std::size_t>(more);
     }
@@ -231,7 +234,8 @@ Result<std::unique_ptr<RawBytes>> OpenRaw(const std::string& file, std::istream&
   if (descriptor < 0) {
     if (errno == ENOENT) return wrong(ErrorCode::kNotFound, "there is no such file");
     if (errno == EACCES) return wrong(ErrorCode::kForbidden, "there is no permission to read it");
-    return wrong(ErrorCode::kInternal, std::string("it cannot be opened: ") + std::strerror(errno));
+    return wrong(ErrorCode::kInternal,
+                 std::string("it cannot be opened: ") + std::generic_category().message(errno));
   }
   struct stat about{};
   if (::fstat(descriptor, &about) == 0 && S_ISDIR(about.st_mode)) {

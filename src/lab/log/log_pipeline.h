@@ -31,7 +31,7 @@ class LogPipeline {
   ~LogPipeline();
 
   // The next block of a file; none after its last. From one thread.
-  std::unique_ptr<ParsedBlock> Take(std::size_t file);
+  std::unique_ptr<ParsedBlock> Take(std::size_t number);
   // One that is not needed any more, so that its room is used again.
   void GiveBack(std::unique_ptr<ParsedBlock> block);
 

@@ -180,10 +180,11 @@ Result<void> FillIn(RowPlan& plan, const std::vector<std::string>& columns,
   plan.wanted = names.wanted.size();
   for (const auto& [field, column] : names.named) {
     if (std::ranges::find(columns, column) != columns.end()) continue;
-    return std::unexpected(
-        Error{ErrorCode::kInvalidArgument, "--column " + field + "=" + column +
-                                               ": there is no such column; there are " +
-                                               ListOfColumns(columns)});
+    std::string message = "--column ";
+    message += field;
+    message += "=" + column;
+    message += ": there is no such column; there are " + ListOfColumns(columns);
+    return std::unexpected(Error{ErrorCode::kInvalidArgument, std::move(message)});
   }
   const bool has_time = std::ranges::any_of(plan.uses, [](const ColumnUse& use) {
     return std::ranges::any_of(use.fields, [](auto says) { return says.field == Field::kTime; });

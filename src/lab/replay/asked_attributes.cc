@@ -214,11 +214,12 @@ std::vector<std::string> AskedAttributes::Unanswered() const {
       rules += name;
     }
     const std::string name = ToString(asked.attribute);
-    sentences.push_back("No request of the log has " + name + ", which " + rules +
-                        (asked.by.size() == 1 ? " asks" : " ask") +
-                        " for: what is said of that is not what would have happened. If a column "
-                        "has it, name it with --column " +
-                        name + "=COLUMN.");
+    std::string sentence = "No request of the log has ";
+    sentence += name + ", which ";
+    sentence += rules + (asked.by.size() == 1 ? " asks" : " ask");
+    sentence += " for: what is said of that is not what would have happened. If a column has it, ";
+    sentence += "name it with --column " + name;
+    sentences.push_back(sentence + "=COLUMN.");
   }
   if (without_address_ > 0 && without_address_ < requests_) {
     sentences.push_back(

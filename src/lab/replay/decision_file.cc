@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <system_error>
 
 #include <nlohmann/json.hpp>
 
@@ -46,8 +47,8 @@ std::string Quoted(const std::string& text) {
 Result<std::unique_ptr<DecisionFile>> DecisionFile::Create(const std::string& path,
                                                            std::vector<std::string> logs) {
   const auto wrong = [&](const std::string& what) {
-    return std::unexpected(
-        Error{ErrorCode::kInternal, path + ": " + what + ": " + std::strerror(errno)});
+    return std::unexpected(Error{
+        ErrorCode::kInternal, path + ": " + what + ": " + std::generic_category().message(errno)});
   };
   const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (descriptor < 0) return wrong("it cannot be written");
@@ -117,7 +118,7 @@ void DecisionFile::Put(int descriptor, const void* bytes, std::size_t size, std:
     const ssize_t put = ::pwrite(descriptor, at, size, offset);
     if (put < 0 && errno == EINTR) continue;
     if (put <= 0) {
-      error_ = std::strerror(errno);
+      error_ = std::generic_category().message(errno);
       return;
     }
     at += put;
@@ -128,6 +129,7 @@ void DecisionFile::Put(int descriptor, const void* bytes, std::size_t size, std:
 
 Result<void> DecisionFile::Finish(const std::vector<std::string>& rules) {
   std::vector<std::string> quoted;
+  quoted.reserve(rules.size());
   for (const std::string& rule : rules) quoted.push_back(Quoted(rule));
   std::string text;
   for (std::size_t log = 0; log < spills_.size(); ++log) {
@@ -149,7 +151,7 @@ void DecisionFile::WriteLog(std::size_t log, const std::vector<std::string>& rul
   for (std::int64_t offset = 0; error_.empty();) {
     const ssize_t got =
         ::pread(spills_[log].descriptor, entries.data(), entries.size() * sizeof(Entry), offset);
-    if (got < 0) error_ = std::strerror(errno);
+    if (got < 0) error_ = std::generic_category().message(errno);
     if (got <= 0) return;
     const std::size_t count = static_cast<std::size_t>(got) / sizeof(Entry);
     offset += static_cast<std::int64_t>(count * sizeof(Entry));
@@ -187,7 +189,7 @@ void DecisionFile::Write(std::string& text) {
     const ssize_t put = ::write(descriptor_, left.data(), left.size());
     if (put < 0 && errno == EINTR) continue;
     if (put <= 0) {
-      error_ = std::strerror(errno);
+      error_ = std::generic_category().message(errno);
       return;
     }
     left.remove_prefix(static_cast<std::size_t>(put));

@@ -69,6 +69,7 @@ void KeyTally::Name(std::uint64_t key, std::uint32_t rule, std::string text) {
 void KeyTally::ForgetTexts() {
   using Named = std::pair<const std::uint64_t, Text>;
   std::vector<const Named*> all;
+  all.reserve(texts_.size());
   for (const Named& each : texts_) all.push_back(&each);
   // The same for the same log, although the numbers of keys are others in every run.
   std::ranges::sort(all, {}, [&](const Named* each) {

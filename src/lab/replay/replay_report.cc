@@ -193,7 +193,9 @@ std::string AsTheyAre(std::uint64_t seconds) {
 
 void AddStoreWarnings(const PolicyOutcome& outcome, const std::string& policy, Report& report) {
   for (const std::string& notice : outcome.notices) {
-    report.warnings.push_back(policy + ": " + notice);
+    std::string text = policy;
+    text += ": " + notice;
+    report.warnings.push_back(std::move(text));
   }
   if (outcome.forgotten_keys > 0) {
     report.warnings.push_back(Count(outcome.forgotten_keys) +

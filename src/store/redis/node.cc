@@ -230,8 +230,8 @@ void Node::CloseLane(Lane& lane, StoreFault fault, const Error& error) {
 // --- Replies ---
 
 void Node::OnAnswered(Connection& connection, std::unique_ptr<Call> call, Duration took) noexcept {
-  // An answer alone does not show that all is well: one that may only be read answers who is denied,
-  // and sends all others away. It would be connected to again and again without a pause.
+  // An answer alone does not show that all is well: one that may only be read answers who is
+  // denied, and sends all others away. It would be connected to again and again without a pause.
   Lane& lane = LaneOf(connection);
   if (lane.retries > 0 && Time() - lane.made_at >= kLongestBackOff) lane.retries = 0;
   const bool is_slow = took > options_.timeout / 2;
