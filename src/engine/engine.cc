@@ -7,10 +7,12 @@
 #include "base/inline_vector.h"
 #include "base/mix.h"
 #include "engine/bans.h"
+#include "engine/blocking_store.h"
 #include "engine/engine_state.h"
 #include "limit/limit_words.h"
 #include "policy/policy_compiler.h"
 #include "policy/store_address.h"
+#include "store/memory/memory_store.h"
 
 namespace weir {
 namespace {
@@ -82,7 +84,7 @@ Engine::State::Next Engine::State::NextVersion(const Policy& policy, std::shared
                               .moves = moves,
                               .limits_before = limits_before},
                              next.change);
-  next.version->memory = home->memory ? &*home->memory : nullptr;
+  next.version->memory = home->memory.get();
   next.version->home = std::move(home);
   if (limits_before != nullptr) TellStartedAnew(next.change);
   limits_failure_mode = policy.spec().on_store_failure;
@@ -219,6 +221,19 @@ void Engine::State::NoteOutcome(Call::Course course) noexcept {
     default:
       break;
   }
+}
+
+void Engine::State::Decide(const PolicyVersion& version, Group& group, Now now) noexcept {
+  if (version.memory != nullptr) [[likely]] {
+    version.memory->Decide(group, now);
+  } else {
+    SubmitOne(*version.home->blocking, group, now);
+  }
+}
+
+void Engine::State::Prefetch(const PolicyVersion& version, const Group& group) noexcept {
+  if (version.memory != nullptr) [[likely]]
+    version.memory->Prefetch(group);
 }
 
 Answer Engine::State::DoUnder(const PolicyVersion& version, const Request& request, const Ask& ask,

@@ -5,6 +5,8 @@
 #include <memory>
 #include <utility>
 
+#include "engine/blocking_store.h"
+#include "engine/denial_notes.h"
 #include "engine/engine_state.h"
 #include "policy/policy_compiler.h"
 

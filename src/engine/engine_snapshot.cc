@@ -6,6 +6,7 @@
 #include "engine/engine_state.h"
 #include "engine/snapshot_head.h"
 #include "policy/policy_compiler.h"
+#include "store/memory/memory_store.h"
 
 namespace weir {
 namespace {

@@ -22,7 +22,6 @@
 #include "engine/text_keeper.h"
 #include "engine/top_denied.h"
 #include "engine/versions.h"
-#include "store/memory/memory_store.h"
 #include "store/waiting.h"
 
 namespace weir {
@@ -42,17 +41,8 @@ struct Engine::State {
 
   // --- The store, wherever it is. Those here wait for it. ---
 
-  static void Decide(const PolicyVersion& version, Group& group, Now now) noexcept {
-    if (version.memory != nullptr) [[likely]] {
-      version.memory->Decide(group, now);
-    } else {
-      SubmitOne(*version.home->blocking, group, now);
-    }
-  }
-  static void Prefetch(const PolicyVersion& version, const Group& group) noexcept {
-    if (version.memory != nullptr) [[likely]]
-      version.memory->Prefetch(group);
-  }
+  static void Decide(const PolicyVersion& version, Group& group, Now now) noexcept;
+  static void Prefetch(const PolicyVersion& version, const Group& group) noexcept;
 
   Answer Do(const Request& request, const Ask& ask, Verb verb,
             std::span<RuleDecision> each) noexcept {

@@ -11,9 +11,11 @@
 #include <utility>
 
 #include "base/mix.h"
+#include "engine/blocking_store.h"
 #include "engine/engine_state.h"
 #include "engine/owned_request.h"
 #include "engine/shared_attempt.h"
+#include "store/memory/memory_store.h"
 
 namespace weir {
 

@@ -5,9 +5,13 @@
 #include <iterator>
 #include <utility>
 
+#include "engine/blocking_store.h"
+#include "store/memory/memory_store.h"
+
 namespace weir {
 
-Home::Home(const MemoryStoreOptions& options, Now start) : memory(std::in_place, options, start) {}
+Home::Home(const MemoryStoreOptions& options, Now start)
+    : memory(std::make_unique<MemoryStore>(options, start)) {}
 
 Home::Home(std::unique_ptr<SharedPlace> its_place, Clock& clock, EngineParts::Threads threads)
     : place(std::move(its_place)) {
@@ -18,6 +22,15 @@ Home::Home(std::unique_ptr<SharedPlace> its_place, Clock& clock, EngineParts::Th
   blocking = std::make_unique<BlockingStore>(
       clock, place->hasher(), place->timeout(),
       [this](Loop& loop) { return place->OpenOn(loop, SharedPlace::Heartbeat::kYes); });
+}
+
+Home::~Home() = default;
+
+void Home::EndThread() noexcept { blocking.reset(); }
+
+Store& Home::store() noexcept {
+  if (memory) return *memory;
+  return *blocking;
 }
 
 CapChange Home::SetCap(std::size_t bytes, Now now) noexcept {

@@ -7,41 +7,42 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include <weir/clock.h>
 
-#include "engine/blocking_store.h"
 #include "engine/shared_place.h"
-#include "store/memory/memory_store.h"
+#include "store/memory/memory_store_types.h"
 
 namespace weir {
+
+class BlockingStore;
+class MemoryStore;
 
 // Thread-safe.
 struct Home {
   Home(const MemoryStoreOptions& options, Now start);
   Home(std::unique_ptr<SharedPlace> its_place, Clock& clock, EngineParts::Threads threads);
+  Home(const Home&) = delete;
+  Home& operator=(const Home&) = delete;
+  ~Home();
 
   bool is_shared() const noexcept { return place != nullptr; }
   // Ends the thread that it has for a shared place, so not from there. It does not end by itself
   // with the home: those whose answers come on that thread hold on to the home, and may be the
   // last.
-  void EndThread() noexcept { blocking.reset(); }
+  void EndThread() noexcept;
   // As MemoryStore::SetCap; of a shared place, for what decides when that fails.
   CapChange SetCap(std::size_t bytes, Now now) noexcept;
   // For those who wait for it.
-  Store& store() noexcept {
-    if (memory) return *memory;
-    return *blocking;
-  }
+  Store& store() noexcept;
 
-  std::optional<MemoryStore> memory{};         // Either this,
-  const std::unique_ptr<SharedPlace> place{};  // or this.
-  std::atomic<bool> needs_heartbeat{false};    // Nobody says yet that this process is there.
-  std::unique_ptr<BlockingStore> blocking{};   // Of the place, if it may have a thread.
+  const std::unique_ptr<MemoryStore> memory{};  // Either this,
+  const std::unique_ptr<SharedPlace> place{};   // or this.
+  std::atomic<bool> needs_heartbeat{false};     // Nobody says yet that this process is there.
+  std::unique_ptr<BlockingStore> blocking{};    // Of the place, if it may have a thread.
 };
 
 // The home of the policy in force, and those of policies before it: each of these ends, on a thread

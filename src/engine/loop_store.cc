@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "store/memory/memory_store.h"
+
 namespace weir {
 namespace {
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 
+#include "engine/blocking_store.h"
 #include "engine/engine_state.h"
 
 namespace weir {

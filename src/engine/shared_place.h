@@ -11,7 +11,7 @@
 
 #include "base/hash.h"
 #include "net/loop.h"
-#include "store/memory/memory_store.h"
+#include "store/memory/memory_store_types.h"
 #include "store/store.h"
 
 namespace weir {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "limit/limit_check.h"
+#include "store/memory/memory_store.h"
 
 namespace weir {
 namespace {

@@ -7,10 +7,11 @@
 
 #include "base/inline_vector.h"
 #include "store/guard/share.h"
-#include "store/memory/memory_store.h"
 #include "store/store.h"
 
 namespace weir {
+
+class MemoryStore;
 
 // Not thread-safe; the store behind it may be shared.
 class Fallback {

@@ -5,10 +5,11 @@
 
 #include "store/guard/lease_pairs.h"
 #include "store/guard/share.h"
-#include "store/memory/memory_store.h"
 #include "store/store.h"
 
 namespace weir {
+
+class MemoryStore;
 
 // Not thread-safe; what is behind it may be shared.
 class Feed {

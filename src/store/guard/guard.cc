@@ -1,9 +1,12 @@
 #include "store/guard/guard.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "store/guard/guard_state.h"
+#include "store/memory/memory_store.h"
+#include "store/memory/reservations.h"
 
 namespace weir {
 namespace {
@@ -26,8 +29,10 @@ std::string TextOf(Duration time) {
 Guard::State::State(const GuardOptions& options, Now start)
     : options_(options),
       fleet_size_(options.fleet_size),
-      local_(LocalOptions(options), start),
+      local_(std::make_unique<MemoryStore>(LocalOptions(options), start)),
       leases_(std::min(options.max_reservations, Reservations::kMostRecords)) {}
+
+Guard::State::~State() = default;
 
 void Guard::State::NoteFailure(const Error& error, SteadyTime now) noexcept {
   if (!degraded_.NoteFailure(now)) return;
@@ -98,7 +103,7 @@ Guard::Stats Guard::State::stats() const noexcept {
           .closed = closed_.Value(),
           .fallback = fallback_.Value(),
           .degraded_times = degraded_.times(),
-          .local = local_.Stats()};
+          .local = local_->Stats()};
 }
 
 Guard::Guard(const GuardOptions& options, Clock& clock)

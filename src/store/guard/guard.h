@@ -21,7 +21,7 @@
 
 #include "net/loop.h"
 #include "store/fleet.h"
-#include "store/memory/memory_store.h"
+#include "store/memory/memory_store_types.h"
 #include "store/store.h"
 
 namespace weir {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -9,15 +10,19 @@
 #include "store/guard/guard.h"
 #include "store/guard/lease_pairs.h"
 #include "store/guard/member_count.h"
-#include "store/memory/memory_store.h"
 #include "telemetry/counter.h"
 
 namespace weir {
+
+class MemoryStore;
 
 // Thread-safe.
 class Guard::State {
  public:
   State(const GuardOptions& options, Now start);
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State();
 
   void NoteFailure(const Error& error, SteadyTime now) noexcept;
   void NoteSuccess(SteadyTime now) noexcept {
@@ -29,8 +34,8 @@ class Guard::State {
   void NoteMembers(int members, SteadyTime now) noexcept;
 
   const DegradedTime& degraded() const noexcept { return degraded_; }
-  MemoryStore& local() noexcept { return local_; }
-  const MemoryStore& local() const noexcept { return local_; }
+  MemoryStore& local() noexcept { return *local_; }
+  const MemoryStore& local() const noexcept { return *local_; }
   LeasePairs& leases() noexcept { return leases_; }
   int fleet_size() const noexcept;
   void SetFleetSize(int size) noexcept { fleet_size_.store(size, std::memory_order_relaxed); }
@@ -45,7 +50,7 @@ class Guard::State {
 
   const GuardOptions options_;
   std::atomic<int> fleet_size_;  // 0: counted.
-  MemoryStore local_;
+  const std::unique_ptr<MemoryStore> local_;
   LeasePairs leases_;
   DegradedTime degraded_;
   MemberCount members_;

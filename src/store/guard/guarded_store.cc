@@ -7,6 +7,7 @@
 #include "store/guard/feed.h"
 #include "store/guard/guard.h"
 #include "store/guard/guard_state.h"
+#include "store/memory/memory_store.h"
 
 namespace weir {
 namespace {
