@@ -6,14 +6,11 @@
 #include <fstream>
 #include <optional>
 
-#include <nlohmann/json.hpp>
-
 #include "lab/calibrate/calibrate.h"
 #include "lab/calibrate/calibrate_report.h"
 #include "lab/log/log_account.h"
 #include "lab/progress.h"
 #include "lab/report.h"
-#include "server/json_text.h"
 #include "server/output_file.h"
 #include "server/replace_file.h"
 #include "server/spooled_input.h"
@@ -97,7 +94,7 @@ bool WriteResults(const CalibrateOptions& options, const lab::Calibration& learn
     }
     console.out << learnt.policy;
   } else if (options.json) {
-    console.out << TextOf(lab::JsonOf(learnt)) << '\n';
+    console.out << lab::JsonOf(learnt);
   } else {
     console.out << lab::ReportText(lab::ReportOf(learnt), {.color = console.out_is_terminal});
   }

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include <CLI/CLI.hpp>
+
 namespace weir {
 namespace {
 

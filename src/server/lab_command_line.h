@@ -3,13 +3,15 @@
 
 #include <optional>
 
-#include <CLI/CLI.hpp>
-
 #include "server/calibrate_command.h"
 #include "server/compare_command.h"
 #include "server/console.h"
 #include "server/replay_command.h"
 #include "server/simulate_command.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace weir {
 

@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <optional>
 
-#include <nlohmann/json.hpp>
-
 #include "lab/progress.h"
 #include "lab/replay/replay.h"
 #include "lab/replay/replay_report.h"
 #include "lab/report.h"
 #include "server/check_config.h"
-#include "server/json_text.h"
 #include "server/output_file.h"
 #include "server/policy_in_memory.h"
 #include "server/secrets.h"
@@ -150,7 +147,7 @@ int RunReplay(const ReplayOptions& options, const Console& console) {
   }
   HideSecrets(settings, *result);
   const lab::Report report = lab::ReportOf(*result, shown);
-  console.out << (options.json ? TextOf(lab::JsonOf(*result, shown)) + "\n"
+  console.out << (options.json ? lab::JsonOf(*result, shown)
                                : lab::ReportText(report, {.color = console.out_is_terminal}));
   std::vector<std::string> reasons = WhyNot(*result, most_denied, *most_bad);
   if (!options.html.empty()) {

@@ -5,8 +5,6 @@
 #include <cstring>
 #include <string>
 
-#include <nlohmann/json.hpp>
-
 #include "lab/fleet/campaign.h"
 #include "lab/fleet/fleet_report.h"
 #include "lab/fleet/scenario_reader.h"
@@ -14,7 +12,6 @@
 #include "lab/report.h"
 #include "server/check_config.h"
 #include "server/embedded.h"
-#include "server/json_text.h"
 #include "server/output_file.h"
 
 namespace weir {
@@ -51,7 +48,7 @@ class Simulation {
       if (report.scenario) scenarios.push_back(*std::move(report.scenario));
     }
     if (!is_right) return kExitProblems;
-    auto all = nlohmann::ordered_json::array();
+    lab::JsonReports all;
     for (const Scenario& scenario : scenarios) {
       if (!options_.json && &scenario != &scenarios.front()) console_.out << '\n';
       if (options_.seeds > 1) {
@@ -60,7 +57,7 @@ class Simulation {
         RunOne(scenario, all);
       }
     }
-    if (options_.json) console_.out << TextOf(all) << '\n';
+    if (options_.json) console_.out << all.Text() << '\n';
     return is_clean_ ? kExitOk : kExitProblems;
   }
 
@@ -74,13 +71,13 @@ class Simulation {
     return build;
   }
 
-  void RunOne(const Scenario& scenario, nlohmann::ordered_json& all) {
+  void RunOne(const Scenario& scenario, lab::JsonReports& all) {
     const Outcome outcome = RunWatched(scenario);
     is_clean_ &= outcome.is_clean();
     const lab::ReportContext context{.command = Command(scenario, options_.seed), .build = Build()};
     const lab::Report report = lab::FleetReport(scenario, outcome, context);
     if (options_.json) {
-      all.push_back(lab::ToJson(scenario, outcome, context));
+      all.Add(scenario, outcome, context);
     } else {
       console_.out << lab::ReportText(report, {.color = console_.out_is_terminal});
     }
@@ -96,7 +93,7 @@ class Simulation {
     return lab::RunSeed(scenario, options_.seed, lua, {.progress = &progress});
   }
 
-  void RunMany(const Scenario& scenario, nlohmann::ordered_json& all) {
+  void RunMany(const Scenario& scenario, lab::JsonReports& all) {
     CampaignResult result;
     {
       lab::Progress progress({.out = console_.err_is_terminal ? &console_.err : nullptr,
@@ -110,7 +107,7 @@ class Simulation {
     }
     is_clean_ &= result.broken.empty();
     if (options_.json) {
-      all.push_back(lab::ToJson(scenario, result, options_.seed, Build()));
+      all.Add(scenario, result, options_.seed, Build());
       return;
     }
     for (const lab::BrokenSeed& broken : result.broken) {

@@ -91,39 +91,42 @@ Json ListOf(const Things& things) {
 
 }  // namespace
 
-Json JsonOf(const Calibration& of) {
+std::string JsonOf(const Calibration& of) {
   Json abusers = Json::array();
   for (const Abuser& abuser : of.abusers) abusers.push_back(ToJson(abuser, of));
   Json curves = Json::object();
   for (const PeakCurve& curve : of.curves) curves[NameOf(curve.period)] = curve.share;
-  return {{"key", of.key},
-          {"quantile", 100 * of.settings.quantile},
-          {"margin", of.settings.margin},
-          {"partial", of.is_partial()},
-          {"warnings", WarningsOf(of)},
-          {"caveats", CaveatsOf(of)},
-          {"logs", ListOf(of.logs)},
-          {"requests", of.requests},
-          {"without_key", of.without_key},
-          {"left_out", AccountOf(of.logs, of.settings.horizon).left_out},
-          {"first", Iso(of.first)},
-          {"last", Iso(of.last)},
-          {"busiest_second", of.busiest_second},
-          {"clients", of.clients},
-          {"behaviour", ListOf(of.behaviour)},
-          {"set_apart",
-           {{"clients", of.abuser_count}, {"requests", of.abuser_requests}, {"named", abusers}}},
-          {"rules", ListOf(of.rules)},
-          {"would_have_denied", ToJson(of.denials)},
-          {"distribution", {{"at_least", of.curve_x}, {"share_of_clients", curves}}},
-          {"timeline",
-           {{"from", Iso(of.timeline.from)},
-            {"step_seconds", std::chrono::duration<double>(of.timeline.step).count()},
-            {"requests", of.timeline.normal},
-            {"set_apart", of.timeline.abusers},
-            {"denied", of.timeline.denied}}},
-          {"memory_bytes", of.memory_bytes},
-          {"policy", of.policy}};
+  const Json json = {
+      {"key", of.key},
+      {"quantile", 100 * of.settings.quantile},
+      {"margin", of.settings.margin},
+      {"partial", of.is_partial()},
+      {"warnings", WarningsOf(of)},
+      {"caveats", CaveatsOf(of)},
+      {"logs", ListOf(of.logs)},
+      {"requests", of.requests},
+      {"without_key", of.without_key},
+      {"left_out", AccountOf(of.logs, of.settings.horizon).left_out},
+      {"first", Iso(of.first)},
+      {"last", Iso(of.last)},
+      {"busiest_second", of.busiest_second},
+      {"clients", of.clients},
+      {"behaviour", ListOf(of.behaviour)},
+      {"set_apart",
+       {{"clients", of.abuser_count}, {"requests", of.abuser_requests}, {"named", abusers}}},
+      {"rules", ListOf(of.rules)},
+      {"would_have_denied", ToJson(of.denials)},
+      {"distribution", {{"at_least", of.curve_x}, {"share_of_clients", curves}}},
+      {"timeline",
+       {{"from", Iso(of.timeline.from)},
+        {"step_seconds", std::chrono::duration<double>(of.timeline.step).count()},
+        {"requests", of.timeline.normal},
+        {"set_apart", of.timeline.abusers},
+        {"denied", of.timeline.denied}}},
+      {"memory_bytes", of.memory_bytes},
+      {"policy", of.policy}};
+  // Names of files may be any bytes.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace weir::lab

@@ -4,15 +4,13 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "lab/calibrate/calibration.h"
 #include "lab/report.h"
 
 namespace weir::lab {
 
 Report ReportOf(const Calibration& of);
-nlohmann::ordered_json JsonOf(const Calibration& of);
+std::string JsonOf(const Calibration& of);
 
 // What whoever reads a calibration must know first: what is missing.
 std::vector<std::string> WarningsOf(const Calibration& of);

@@ -245,7 +245,7 @@ TEST(Calibrate, ShowsAllOfItToPeopleAndPrograms) {
   EXPECT_THAT(text, HasSubstr("too few to tell"));
   EXPECT_THAT(text, HasSubstr(learnt.rules.front().limit()));
 
-  const nlohmann::ordered_json json = JsonOf(learnt);
+  const auto json = nlohmann::ordered_json::parse(JsonOf(learnt));
   EXPECT_EQ(json["clients"], learnt.clients);
   EXPECT_EQ(json["set_apart"]["named"].size(), 6U);
   EXPECT_EQ(json["rules"][0]["limit"], learnt.rules.front().limit());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <memory>
 
 #include <nlohmann/json.hpp>
 
@@ -265,6 +266,8 @@ Report CampaignReport(const Scenario& scenario, const CampaignResult& result,
   return report;
 }
 
+namespace {
+
 Json ToJson(const Scenario& scenario, const Outcome& outcome, const ReportContext& context) {
   const Record& record = outcome.record;
   const Measures& measures = outcome.measures;
@@ -335,6 +338,30 @@ Json ToJson(const Scenario& scenario, const CampaignResult& result, std::uint64_
           {"simulated_seconds", Seconds(result.simulated)},
           {"invariants", ToJson(result.verdict)},
           {"broken", broken}};
+}
+
+}  // namespace
+
+struct JsonReports::List {
+  Json all = Json::array();
+};
+
+JsonReports::JsonReports() : list_(std::make_unique<List>()) {}
+
+JsonReports::~JsonReports() = default;
+
+void JsonReports::Add(const Scenario& scenario, const Outcome& outcome,
+                      const ReportContext& context) {
+  list_->all.push_back(ToJson(scenario, outcome, context));
+}
+
+void JsonReports::Add(const Scenario& scenario, const CampaignResult& result,
+                      std::uint64_t first_seed, const std::string& build) {
+  list_->all.push_back(ToJson(scenario, result, first_seed, build));
+}
+
+std::string JsonReports::Text() const {
+  return list_->all.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace weir::lab

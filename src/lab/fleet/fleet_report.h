@@ -2,9 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
-
-#include <nlohmann/json_fwd.hpp>
 
 #include "lab/fleet/campaign.h"
 #include "lab/fleet/scenario.h"
@@ -23,9 +22,24 @@ Panels FleetPicture(const Scenario& scenario, const Outcome& outcome);
 Report CampaignReport(const Scenario& scenario, const CampaignResult& result,
                       std::uint64_t first_seed, const std::string& build);
 
-nlohmann::ordered_json ToJson(const Scenario& scenario, const Outcome& outcome,
-                              const ReportContext& context);
-nlohmann::ordered_json ToJson(const Scenario& scenario, const CampaignResult& result,
-                              std::uint64_t first_seed, const std::string& build);
+// The reports of several runs or campaigns as one JSON list, for programs. Not thread-safe.
+class JsonReports {
+ public:
+  JsonReports();
+  JsonReports(const JsonReports&) = delete;
+  JsonReports& operator=(const JsonReports&) = delete;
+  ~JsonReports();
+
+  void Add(const Scenario& scenario, const Outcome& outcome, const ReportContext& context);
+  void Add(const Scenario& scenario, const CampaignResult& result, std::uint64_t first_seed,
+           const std::string& build);
+
+  // Returns the list, indented. Bytes that are not UTF-8 are replaced.
+  std::string Text() const;
+
+ private:
+  struct List;
+  const std::unique_ptr<List> list_;  // Hides the JSON library from callers.
+};
 
 }  // namespace weir::lab

@@ -100,7 +100,7 @@ Json TimesOf(const TimeBins& bins, const std::vector<std::string>& names) {
 
 }  // namespace
 
-Json JsonOf(const ReplayResult& result, const ReplayShown& shown) {
+std::string JsonOf(const ReplayResult& result, const ReplayShown& shown) {
   const LogAccount account = AccountOf(result.counts, shown.horizon);
   Json warnings = Json::array();
   for (const std::string& text : ReportOf(result, shown).warnings) warnings.push_back(text);
@@ -125,7 +125,8 @@ Json JsonOf(const ReplayResult& result, const ReplayShown& shown) {
     json["against"] = std::move(against);
   }
   json["logs"] = std::move(logs);
-  return json;
+  // Names of files may be any bytes.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace weir::lab

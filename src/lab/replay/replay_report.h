@@ -2,8 +2,7 @@
 #pragma once
 
 #include <string>
-
-#include <nlohmann/json_fwd.hpp>
+#include <vector>
 
 #include "lab/replay/replay.h"
 #include "lab/report.h"
@@ -21,6 +20,6 @@ struct ReplayShown {
 
 Report ReportOf(const ReplayResult& result, const ReplayShown& shown);
 // Numbers as they are; times in seconds since 1970.
-nlohmann::ordered_json JsonOf(const ReplayResult& result, const ReplayShown& shown);
+std::string JsonOf(const ReplayResult& result, const ReplayShown& shown);
 
 }  // namespace weir::lab

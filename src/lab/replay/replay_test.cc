@@ -325,7 +325,7 @@ TEST(ReplayReport, SaysFirstWhatIsMissing) {
   const std::string text = ReportText(report);
   EXPECT_NE(text.find("ip=1.2.3.4"), std::string::npos);
   EXPECT_NE(text.find("--spread"), std::string::npos);
-  const nlohmann::ordered_json json = JsonOf(result, shown);
+  const auto json = nlohmann::ordered_json::parse(JsonOf(result, shown));
   EXPECT_EQ(json["requests"], 2);
   EXPECT_EQ(json["denied"], 1);
   EXPECT_EQ(json["left_out"], 1);
