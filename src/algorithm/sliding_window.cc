@@ -7,8 +7,6 @@
 namespace weir {
 namespace {
 
-__extension__ using Wide = __int128;
-
 // The state as it is seen in the window that ends at `end`.
 SlidingWindowState RollTo(const Limit& limit, const SlidingWindowState& state, Ticks end) noexcept {
   const Ticks window(limit.window());
@@ -39,6 +37,7 @@ std::int64_t Weighted(std::int64_t previous, std::int64_t left, std::int64_t win
   const bool fits = !__builtin_mul_overflow(previous, left, &product);
   if (fits) [[likely]]
     return product / window;
+  __extension__ using Wide = __int128;
   return static_cast<std::int64_t>(Wide{previous} * left / window);
 }
 
@@ -54,6 +53,7 @@ std::int64_t WeightedPrevious(const Limit& limit, const SlidingWindowState& stat
 // The longest time before a window's end at which Weighted(count, time) <= allowed, for a count
 // that is above it: otherwise there is nothing to wait for.
 std::int64_t LongestLeft(std::int64_t count, std::int64_t allowed, std::int64_t window) noexcept {
+  __extension__ using Wide = __int128;
   // floor(count * left / window) <= allowed  <=>  count * left < (allowed + 1) * window
   const Wide bound = Wide{allowed + 1} * window;
   return static_cast<std::int64_t>((bound + count - 1) / count - 1);

@@ -5,15 +5,14 @@
 #include <utility>
 
 #include "lab/report.h"
+#include "lab/seconds.h"
 
 namespace weir::lab {
 namespace {
 
 constexpr Duration kFirstWrite = std::chrono::milliseconds(500);  // Short work needs no line.
-constexpr Duration kBetween = std::chrono::milliseconds(200);
+constexpr Duration kWriteEvery = std::chrono::milliseconds(200);
 constexpr int kBarWidth = 24;
-
-double Seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
 
 std::string Bar(double part) {
   const int full = static_cast<int>(part * kBarWidth);
@@ -40,12 +39,13 @@ void Progress::Advance(std::uint64_t things, std::uint64_t share) noexcept {
   std::int64_t due = next_write_.load(std::memory_order_relaxed);
   const std::int64_t passed = (now - began_).count();
   // Whoever moves the time of the next writing on is the one who writes.
-  if (passed < due || !next_write_.compare_exchange_strong(due, passed + kBetween.count())) return;
+  if (passed < due || !next_write_.compare_exchange_strong(due, passed + kWriteEvery.count()))
+    return;
   Write(now);
 }
 
 void Progress::Write(SteadyTime now) noexcept {
-  const double seconds = Seconds(now - began_);
+  const double seconds = SecondsIn(now - began_);
   const auto things = static_cast<double>(things_.load());
   const auto total = static_cast<double>(total_.load());
   const double part = total > 0 ? std::min(1.0, static_cast<double>(share_.load()) / total) : 0;

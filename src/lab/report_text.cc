@@ -16,7 +16,7 @@ constexpr std::size_t kLeastColumns = 12;  // What is left of a text, however li
 constexpr std::size_t kNameColumns = 28;   // Of a series beside its bars.
 constexpr std::size_t kLeastSpark = 16;    // Of a plot.
 constexpr std::string_view kIndent = "  ";
-constexpr std::string_view kBetween = "  ";
+constexpr std::string_view kColumnGap = "  ";
 
 class Terminal {
  public:
@@ -98,8 +98,8 @@ Written WriteCell(const Cell& cell, const Table::Column& column) {
 void FitTo(std::size_t room, const Table& table, std::vector<std::size_t>& widths) {
   const auto used = [&] {
     std::size_t sum = kIndent.size();
-    for (const std::size_t width : widths) sum += width + kBetween.size();
-    return sum - kBetween.size();
+    for (const std::size_t width : widths) sum += width + kColumnGap.size();
+    return sum - kColumnGap.size();
   };
   while (used() > room) {
     std::size_t widest = table.columns.size();
@@ -142,7 +142,7 @@ void WriteTable(Terminal& out, const Table& table) {
         table.columns[i].is_text ||
         (!table.rows.empty() && table.rows[0].size() > i && !table.rows[0][i].spark.empty());
     head += Padded(out.Painted(label, "2"), DisplayWidth(label), widths[i], left);
-    head += kBetween;
+    head += kColumnGap;
   }
   put(head);
   for (const auto& row : rows) {
@@ -150,7 +150,7 @@ void WriteTable(Terminal& out, const Table& table) {
     for (std::size_t i = 0; i < row.size(); ++i) {
       const std::string text = CutTo(row[i].text, widths[i]);
       line += Padded(out.Painted(text, row[i].tone), DisplayWidth(text), widths[i], row[i].is_text);
-      line += kBetween;
+      line += kColumnGap;
     }
     put(line);
   }
@@ -201,14 +201,14 @@ void WriteSeries(Terminal& out, const Plot& plot, const SparkScale& scale) {
     name_columns = std::max(name_columns, DisplayWidth(names.back()));
     range_columns = std::max(range_columns, DisplayWidth(ranges.back()));
   }
-  const std::size_t others = kIndent.size() + name_columns + range_columns + 2 * kBetween.size();
+  const std::size_t others = kIndent.size() + name_columns + range_columns + 2 * kColumnGap.size();
   const std::size_t room = std::max(kLeastSpark, out.width() - std::min(out.width(), others));
   for (std::size_t i = 0; i < names.size(); ++i) {
     const Series& series = plot.series[i];
     const std::string bars = SparklineOn(scale, series.values, room);
     out.Put(std::string(kIndent) + Padded(names[i], DisplayWidth(names[i]), name_columns, true));
-    out.Put(std::string(kBetween) + out.Painted(bars, series.tone));
-    out.Put(std::string(kBetween) + ranges[i] + "\n");
+    out.Put(std::string(kColumnGap) + out.Painted(bars, series.tone));
+    out.Put(std::string(kColumnGap) + ranges[i] + "\n");
   }
   for (const Plot::Line& line : plot.lines) {
     out.Put(std::string(kIndent) + "─ " + out.Painted(ShownText(line.label), line.tone) + ": " +
@@ -275,7 +275,7 @@ void WriteFacts(Terminal& out, const std::vector<Fact>& facts) {
     const std::string label = ShownText(fact.label);
     out.Put(std::string(kIndent) +
             Padded(out.Painted(label, "2"), DisplayWidth(label), columns, true) +
-            std::string(kBetween) + out.Painted(ShownText(fact.value), fact.tone) + "\n");
+            std::string(kColumnGap) + out.Painted(ShownText(fact.value), fact.tone) + "\n");
   }
 }
 

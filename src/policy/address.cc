@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "policy/ascii.h"
 #include "policy/blanks.h"
 
 namespace weir {
@@ -18,17 +19,6 @@ using V6Bytes = std::array<std::uint8_t, 16>;
 constexpr std::size_t kLongestText = 45;
 constexpr V6Bytes kMappedStart = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 constexpr int kMappedBits = 96;
-
-constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-constexpr bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
-// 0 to 15, or -1.
-constexpr int HexValue(char c) {
-  if (IsDigit(c)) return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 // 0 to 9, or more.
 constexpr unsigned DigitValue(char c) { return static_cast<unsigned char>(c) - unsigned{'0'}; }

@@ -8,12 +8,12 @@
 namespace weir {
 namespace {
 
-using Kind = Anchor::Kind;
+using AnchorKind = Anchor::Kind;
 using SegmentKind = PathPattern::SegmentKind;
 
 constexpr std::uint32_t kRare = 1;
 constexpr std::uint32_t kShared = 2;
-constexpr std::uint32_t kFew = 4;  // There are few values of it.
+constexpr std::uint32_t kFewValues = 4;  // There are few values of it.
 constexpr std::uint32_t kCommon = 16;
 
 // Keeps the kinds of keys apart.
@@ -27,7 +27,7 @@ std::uint32_t WeightOfValue(AttributeKind kind) {
     case AttributeKind::kMethod:
     case AttributeKind::kTier:
     case AttributeKind::kDomain:
-      return kFew;
+      return kFewValues;
     case AttributeKind::kHost:
     case AttributeKind::kOrg:
       return kShared;
@@ -37,7 +37,7 @@ std::uint32_t WeightOfValue(AttributeKind kind) {
 }
 
 Anchor PresentAnchor(const Condition& condition) {
-  return {.kind = Kind::kPresent,
+  return {.kind = AnchorKind::kPresent,
           .weight = kCommon,
           .key = PresentKey(SeedOf(condition.attribute())),
           .condition = &condition};
@@ -45,7 +45,7 @@ Anchor PresentAnchor(const Condition& condition) {
 
 Anchor RangeAnchor(const Condition& condition, const IpRange& range) {
   const std::uint64_t seed = SeedOfRanges(range.base.is_v4(), range.prefix);
-  return {.kind = Kind::kRange,
+  return {.kind = AnchorKind::kRange,
           .weight = range.prefix == 0 ? kCommon : kShared,
           .key = RangeKey(seed, range.base),
           .condition = &condition,
@@ -64,12 +64,12 @@ Anchor PatternAnchor(const Condition& condition, const PathPattern& pattern) {
     key = Mix(key + (segment->kind == SegmentKind::kLiteral ? HashOf(segment->text) : 1));
   }
   if (!literal && rest != segments.end() && segments.back().kind == SegmentKind::kLiteral) {
-    return {.kind = Kind::kLastSegment,
+    return {.kind = AnchorKind::kLastSegment,
             .weight = kShared,
             .key = LastSegmentKey(segments.back().text),
             .condition = &condition};
   }
-  return {.kind = Kind::kPattern,
+  return {.kind = AnchorKind::kPattern,
           .weight = literal ? kShared : kCommon,
           .key = key,
           .condition = &condition,
@@ -86,7 +86,7 @@ std::vector<Anchor> AnchorsOf(const Condition& condition) {
   std::vector<Anchor> anchors;
   const std::uint64_t seed = SeedOf(condition.attribute());
   for (const std::string& value : condition.literals()) {
-    anchors.push_back({.kind = Kind::kValue,
+    anchors.push_back({.kind = AnchorKind::kValue,
                        .weight = WeightOfValue(condition.attribute().kind),
                        .key = ValueKey(seed, value),
                        .condition = &condition,

@@ -8,7 +8,7 @@
 namespace weir {
 namespace {
 
-constexpr std::array<Word<AttributeKind>, 10> kPlain = {{
+constexpr std::array<Word<AttributeKind>, 10> kPlainAttributes = {{
     {"ip", AttributeKind::kIp},
     {"user", AttributeKind::kUser},
     {"api_key", AttributeKind::kApiKey},
@@ -21,7 +21,7 @@ constexpr std::array<Word<AttributeKind>, 10> kPlain = {{
     {"domain", AttributeKind::kDomain},
 }};
 
-constexpr std::array<Word<AttributeKind>, 5> kNamed = {{
+constexpr std::array<Word<AttributeKind>, 5> kNamedAttributes = {{
     {"header", AttributeKind::kHeader},
     {"cookie", AttributeKind::kCookie},
     {"query", AttributeKind::kQuery},
@@ -29,7 +29,7 @@ constexpr std::array<Word<AttributeKind>, 5> kNamed = {{
     {"path", AttributeKind::kPathSegment},
 }};
 
-constexpr std::size_t kMaxNameBytes = 256;
+constexpr std::size_t kMaxAttributeNameBytes = 256;
 
 Error Unknown(std::string_view text) {
   return {ErrorCode::kInvalidArgument,
@@ -38,33 +38,34 @@ Error Unknown(std::string_view text) {
               "header.NAME, cookie.NAME, query.NAME, descriptor.NAME, and in keys path.NAME"};
 }
 
-bool IsNameCharacter(char c) { return c > ' ' && c < 0x7f; }
+bool IsAttributeNameCharacter(char c) { return c > ' ' && c < 0x7f; }
 
 }  // namespace
 
 Result<Attribute> ParseAttribute(std::string_view text) {
   const std::size_t dot = text.find('.');
   if (dot == std::string_view::npos) {
-    const std::optional<AttributeKind> kind = MeaningOf(text, kPlain);
+    const std::optional<AttributeKind> kind = MeaningOf(text, kPlainAttributes);
     if (!kind) return std::unexpected(Unknown(text));
     return Attribute{*kind};
   }
-  const std::optional<AttributeKind> kind = MeaningOf(text.substr(0, dot), kNamed);
+  const std::optional<AttributeKind> kind = MeaningOf(text.substr(0, dot), kNamedAttributes);
   if (!kind) return std::unexpected(Unknown(text));
   std::string name(text.substr(dot + 1));
-  if (name.empty() || name.size() > kMaxNameBytes || !std::ranges::all_of(name, IsNameCharacter)) {
-    return std::unexpected(
-        Error{ErrorCode::kInvalidArgument,
-              "attribute " + Quoted(text) + ": the name behind the dot must be 1 to " +
-                  std::to_string(kMaxNameBytes) + " printable ASCII characters without blanks"});
+  if (name.empty() || name.size() > kMaxAttributeNameBytes ||
+      !std::ranges::all_of(name, IsAttributeNameCharacter)) {
+    return std::unexpected(Error{
+        ErrorCode::kInvalidArgument,
+        "attribute " + Quoted(text) + ": the name behind the dot must be 1 to " +
+            std::to_string(kMaxAttributeNameBytes) + " printable ASCII characters without blanks"});
   }
   if (*kind == AttributeKind::kHeader) std::ranges::transform(name, name.begin(), ToLower);
   return Attribute{*kind, std::move(name)};
 }
 
 std::string ToString(const Attribute& attribute) {
-  if (attribute.name.empty()) return std::string(WordFor(attribute.kind, kPlain));
-  return std::string(WordFor(attribute.kind, kNamed)) + "." + attribute.name;
+  if (attribute.name.empty()) return std::string(WordFor(attribute.kind, kPlainAttributes));
+  return std::string(WordFor(attribute.kind, kNamedAttributes)) + "." + attribute.name;
 }
 
 bool EqualOfOneSize(std::string_view a, std::string_view b) noexcept {

@@ -22,7 +22,7 @@ struct AttributeField {
   std::string_view name;
   std::string_view Request::* field;
 };
-constexpr std::array<AttributeField, 4> kFields = {{
+constexpr std::array<AttributeField, 4> kIdentityAttributes = {{
     {"user", &Request::user},
     {"api_key", &Request::api_key},
     {"org", &Request::org},
@@ -56,8 +56,8 @@ Result<IpRangeSet> TrustedBy(const PolicySpec& spec) {
 }
 
 Result<Source> SourceOf(const std::string& name, const IdentitySource& source) {
-  const auto known = std::ranges::find(kFields, name, &AttributeField::name);
-  if (known == kFields.end()) {
+  const auto known = std::ranges::find(kIdentityAttributes, name, &AttributeField::name);
+  if (known == kIdentityAttributes.end()) {
     return Invalid("identity: " + Quoted(name) + " is none of user, api_key, org and tier");
   }
   Source made{known->field, std::nullopt, source.from_anyone, source.fallback};
@@ -190,7 +190,7 @@ class RequestIdentifier {
   const Incoming& incoming_;
   IdentityStorage& storage_;
   Request request_;
-  std::array<Said, kFields.size()> said_{};
+  std::array<Said, kIdentityAttributes.size()> said_{};
 };
 
 Result<Identity> Identity::Make(const PolicySpec& spec, IdentityOptions options) {

@@ -9,7 +9,7 @@ namespace weir {
 namespace {
 
 using Asks = Condition::Asks;
-using Kind = PathPattern::SegmentKind;
+using SegmentKind = PathPattern::SegmentKind;
 
 bool Overlap(const IpRange& a, const IpRange& b) {
   return a.Contains(b.base) || b.Contains(a.base);
@@ -26,11 +26,13 @@ bool MayMeet(const PathPattern& a, const PathPattern& b) {
   for (;; ++left, ++right) {
     const bool left_ends = left == a.segments().end();
     const bool right_ends = right == b.segments().end();
-    if ((!left_ends && left->kind == Kind::kRest) || (!right_ends && right->kind == Kind::kRest)) {
+    if ((!left_ends && left->kind == SegmentKind::kRest) ||
+        (!right_ends && right->kind == SegmentKind::kRest)) {
       return true;
     }
     if (left_ends || right_ends) return left_ends && right_ends;
-    if (left->kind == Kind::kLiteral && right->kind == Kind::kLiteral && *left != *right) {
+    if (left->kind == SegmentKind::kLiteral && right->kind == SegmentKind::kLiteral &&
+        *left != *right) {
       return false;
     }
   }

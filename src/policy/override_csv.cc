@@ -9,8 +9,8 @@
 namespace weir {
 namespace {
 
-using Kind = OverrideFileProblem::Kind;
-using Meaning = OverrideName::Meaning;
+using FileProblemKind = OverrideFileProblem::Kind;
+using NameMeaning = OverrideName::Meaning;
 
 constexpr std::array<bool, 256> kEndsPlainValue = [] {
   std::array<bool, 256> ends{};
@@ -26,7 +26,7 @@ class CsvReader {
   void Read() {
     SkipLinesWithoutRow();
     if (at_ == end_) {
-      return rows_.Problem(Kind::kColumns, at_,
+      return rows_.Problem(FileProblemKind::kColumns, at_,
                            "there is no header; the first line names the columns: user,limit");
     }
     BeginRow();
@@ -44,7 +44,7 @@ class CsvReader {
     const char* at;
   };
 
-  bool Problem(Kind kind, const char* at, std::string message) {
+  bool Problem(FileProblemKind kind, const char* at, std::string message) {
     rows_.Problem(kind, at, std::move(message));
     return false;
   }
@@ -58,7 +58,7 @@ class CsvReader {
     BeginRow();
     if (!ReadValues(names_.size())) return SkipLine();
     if (values_.size() < names_.size()) {
-      Problem(Kind::kColumns, values_end_,
+      Problem(FileProblemKind::kColumns, values_end_,
               "the row has " + std::to_string(values_.size()) + " values, but the header names " +
                   std::to_string(names_.size()) + " columns");
       return;
@@ -74,9 +74,9 @@ class CsvReader {
       OverrideName name;
       const std::string problem = name.Set(value.text);
       if (!problem.empty()) {
-        good = Problem(Kind::kName, value.at, problem);
+        good = Problem(FileProblemKind::kName, value.at, problem);
       } else if (std::ranges::find(names_, name) != names_.end()) {
-        good = Problem(Kind::kDuplicateName, value.at,
+        good = Problem(FileProblemKind::kDuplicateName, value.at,
                        "the column " + Quoted(value.text) + " is there twice");
       }
       names_.push_back(std::move(name));
@@ -85,19 +85,19 @@ class CsvReader {
   }
 
   bool CheckNames() {
-    const auto count = [this](Meaning meaning) {
+    const auto count = [this](NameMeaning meaning) {
       return std::ranges::count(names_, meaning, &OverrideName::meaning);
     };
     const char* start = values_.front().at;
-    if (count(Meaning::kLimit) == 0) {
-      return Problem(Kind::kNoLimit, start, "the header must name a column limit");
+    if (count(NameMeaning::kLimit) == 0) {
+      return Problem(FileProblemKind::kNoLimit, start, "the header must name a column limit");
     }
     if (names_.size() == 1) {
-      return Problem(Kind::kNoKey, start,
+      return Problem(FileProblemKind::kNoKey, start,
                      "the header must name a column for the key: an attribute, or key");
     }
-    if (count(Meaning::kKey) > 0 && names_.size() > 2) {
-      return Problem(Kind::kName, start,
+    if (count(NameMeaning::kKey) > 0 && names_.size() > 2) {
+      return Problem(FileProblemKind::kName, start,
                      "key stands for the only attribute of a key; name the attributes instead");
     }
     return true;
@@ -107,8 +107,9 @@ class CsvReader {
   bool ReadValues(std::size_t most) {
     while (true) {
       if (values_.size() == most) {
-        return Problem(most == kMaxOverrideColumns ? Kind::kTooLarge : Kind::kColumns, at_,
-                       "there are more than " + std::to_string(most) + " columns");
+        return Problem(
+            most == kMaxOverrideColumns ? FileProblemKind::kTooLarge : FileProblemKind::kColumns,
+            at_, "there are more than " + std::to_string(most) + " columns");
       }
       const bool quoted = at_ != end_ && *at_ == '"';
       if (!(quoted ? ReadQuoted() : ReadPlain())) return false;
@@ -134,7 +135,7 @@ class CsvReader {
     const char* const start = at_;
     while (at_ != end_ && !kEndsPlainValue[static_cast<unsigned char>(*at_)]) ++at_;
     if (!AtValueEnd()) {
-      return Problem(Kind::kSyntax, at_,
+      return Problem(FileProblemKind::kSyntax, at_,
                      *at_ == '"' ? "a value with quotes in it must be in quotes, and those in it "
                                    "doubled"
                                  : "a carriage return must be in quotes, or end the line with a "
@@ -142,7 +143,7 @@ class CsvReader {
     }
     const auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
     if (at_ != start && (is_blank(*start) || is_blank(at_[-1]))) {
-      return Problem(Kind::kSyntax, start,
+      return Problem(FileProblemKind::kSyntax, start,
                      "blanks around a value would be part of it, and never match; remove them, or "
                      "put the value in quotes if they are meant");
     }
@@ -156,7 +157,8 @@ class CsvReader {
     const char* piece = at_;
     while (true) {
       at_ = std::find(at_, end_, '"');
-      if (at_ == end_) return Problem(Kind::kSyntax, start, "these quotes are never closed");
+      if (at_ == end_)
+        return Problem(FileProblemKind::kSyntax, start, "these quotes are never closed");
       if (at_ + 1 == end_ || at_[1] != '"') break;
       if (text == nullptr) text = &ClearedText();
       text->append(piece, ++at_);
@@ -167,7 +169,7 @@ class CsvReader {
     values_.push_back({text != nullptr ? *text : std::string_view(piece, at_), start});
     ++at_;
     if (AtValueEnd()) return true;
-    return Problem(Kind::kSyntax, at_,
+    return Problem(FileProblemKind::kSyntax, at_,
                    "after closing quotes there must be a comma or the end of the line; quotes "
                    "within a value are doubled");
   }

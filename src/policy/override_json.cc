@@ -10,8 +10,8 @@
 namespace weir {
 namespace {
 
-using Kind = OverrideFileProblem::Kind;
-using Meaning = OverrideName::Meaning;
+using FileProblemKind = OverrideFileProblem::Kind;
+using NameMeaning = OverrideName::Meaning;
 namespace ondemand = simdjson::ondemand;
 
 class JsonLinesReader {
@@ -34,7 +34,7 @@ class JsonLinesReader {
   }
 
  private:
-  bool Problem(Kind kind, const char* at, std::string message) {
+  bool Problem(FileProblemKind kind, const char* at, std::string message) {
     const auto offset = static_cast<std::size_t>(
         std::clamp<std::ptrdiff_t>(at - start_, 0, static_cast<std::ptrdiff_t>(line_.size())));
     rows_.Problem(kind, line_.data() + offset, std::move(message));
@@ -69,7 +69,8 @@ class JsonLinesReader {
     }
     const char* junk = nullptr;
     if (document.current_location().get(junk) == simdjson::SUCCESS) {
-      return Problem(Kind::kSyntax, junk, "the line goes on after the end of the object");
+      return Problem(FileProblemKind::kSyntax, junk,
+                     "the line goes on after the end of the object");
     }
     return true;
   }
@@ -85,7 +86,7 @@ class JsonLinesReader {
         rows_.Add(names_[fields_ - 1], value);
         return true;
       case simdjson::INCORRECT_TYPE:
-        return Problem(Kind::kType, at, Quoted(name) + " must be a text, in quotes");
+        return Problem(FileProblemKind::kType, at, Quoted(name) + " must be a text, in quotes");
       default:
         return NotAnObject(at);
     }
@@ -95,21 +96,21 @@ class JsonLinesReader {
     if (fields_ == names_.size()) {
       if (fields_ == kMaxOverrideColumns) {
         return Problem(
-            Kind::kTooLarge, at,
+            FileProblemKind::kTooLarge, at,
             "there are more than " + std::to_string(kMaxOverrideColumns) + " names in the object");
       }
       names_.emplace_back();
     }
     OverrideName& name = names_[fields_];
     const std::string problem = name.Set(text);
-    if (!problem.empty()) return Problem(Kind::kName, at, problem);
+    if (!problem.empty()) return Problem(FileProblemKind::kName, at, problem);
     for (std::size_t i = 0; i < fields_; ++i) {
       if (names_[i] == name) {
-        return Problem(Kind::kDuplicateName, at, Quoted(text) + " is there twice");
+        return Problem(FileProblemKind::kDuplicateName, at, Quoted(text) + " is there twice");
       }
-      if (name.meaning() != Meaning::kLimit && names_[i].meaning() != Meaning::kLimit &&
+      if (name.meaning() != NameMeaning::kLimit && names_[i].meaning() != NameMeaning::kLimit &&
           name.meaning() != names_[i].meaning()) {
-        return Problem(Kind::kName, at,
+        return Problem(FileProblemKind::kName, at,
                        "key stands for the only attribute of a key; name the attributes instead");
       }
     }
@@ -123,7 +124,7 @@ class JsonLinesReader {
   }
 
   bool NotAnObject(const char* at) {
-    return Problem(Kind::kSyntax, at,
+    return Problem(FileProblemKind::kSyntax, at,
                    "the line must be one JSON object of texts and nothing else, such as "
                    R"({"user": "acme", "limit": "1000/min"})");
   }

@@ -5,13 +5,14 @@
 #include <array>
 #include <bit>
 
+#include "policy/ascii.h"
+
 namespace weir {
 namespace {
 
 constexpr bool IsHexDigit(char c) {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F') || (c >= 'a' && c <= 'f');
 }
-constexpr bool IsLetter(char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); }
 
 constexpr unsigned ValueOf(char digit) {
   if (digit <= '9') return static_cast<unsigned>(digit - '0');

@@ -9,7 +9,7 @@
 namespace weir {
 namespace {
 
-using Kind = PathPattern::SegmentKind;
+using SegmentKind = PathPattern::SegmentKind;
 using Segment = PathPattern::PatternSegment;
 
 constexpr std::string_view kRest = "**";
@@ -39,12 +39,12 @@ class PatternReader {
     if (raw.find('{') != std::string_view::npos || raw.find('}') != std::string_view::npos) {
       return AddNamed(raw);
     }
-    if (raw == "*") return Add({Kind::kAny, ""});
+    if (raw == "*") return Add({SegmentKind::kAny, ""});
     if (raw.find('*') != std::string_view::npos) return AddGlob(raw);
     std::string text = Decoded(raw);
     if (text.empty() || text == ".") return true;
     if (text == "..") return Fail("write the path without \"..\"");
-    return Add({Kind::kLiteral, std::move(text)});
+    return Add({SegmentKind::kLiteral, std::move(text)});
   }
 
   std::vector<Segment> segments{};
@@ -60,10 +60,10 @@ class PatternReader {
   }
 
   bool AddRest() {
-    if (std::ranges::find(segments, Kind::kRest, &Segment::kind) != segments.end()) {
+    if (std::ranges::find(segments, SegmentKind::kRest, &Segment::kind) != segments.end()) {
       return Fail("\"**\" may be there only once; \"*\" stands for one segment");
     }
-    return Add({Kind::kRest, ""});
+    return Add({SegmentKind::kRest, ""});
   }
 
   bool AddNamed(std::string_view raw) {
@@ -75,11 +75,11 @@ class PatternReader {
                   "stands for a whole segment; a brace itself is %7B or %7D");
     }
     for (const Segment& segment : segments) {
-      if (segment.kind == Kind::kAny && segment.text == name) {
+      if (segment.kind == SegmentKind::kAny && segment.text == name) {
         return Fail("the name {" + std::string(name) + "} is there twice");
       }
     }
-    return Add({Kind::kAny, std::string(name)});
+    return Add({SegmentKind::kAny, std::string(name)});
   }
 
   bool AddGlob(std::string_view raw) {
@@ -94,7 +94,7 @@ class PatternReader {
         return Fail("%2A cannot stand beside * in one segment");
       }
       text += part;
-      if (star == std::string_view::npos) return Add({Kind::kGlob, std::move(text)});
+      if (star == std::string_view::npos) return Add({SegmentKind::kGlob, std::move(text)});
       text += '*';
       raw.remove_prefix(star + 1);
     }
@@ -115,12 +115,12 @@ std::string_view TakeLast(std::string_view& rest) noexcept {
 
 bool FitsSegment(const Segment& segment, std::string_view text) noexcept {
   switch (segment.kind) {
-    case Kind::kLiteral:
+    case SegmentKind::kLiteral:
       return segment.text == text;
-    case Kind::kGlob:
+    case SegmentKind::kGlob:
       return FitsGlob(segment.text, text);
-    case Kind::kAny:
-    case Kind::kRest:
+    case SegmentKind::kAny:
+    case SegmentKind::kRest:
       break;
   }
   return true;
@@ -128,9 +128,9 @@ bool FitsSegment(const Segment& segment, std::string_view text) noexcept {
 
 // Neither is `**`.
 bool SegmentCovers(const Segment& wide, const Segment& narrow) {
-  if (wide.kind == Kind::kAny) return true;
-  if (narrow.kind == Kind::kAny) return false;
-  if (wide.kind == Kind::kLiteral) return wide == narrow;
+  if (wide.kind == SegmentKind::kAny) return true;
+  if (narrow.kind == SegmentKind::kAny) return false;
+  if (wide.kind == SegmentKind::kLiteral) return wide == narrow;
   // A star of a narrow glob can only be taken by one of the wide glob, which then takes whatever
   // the narrow one does; so this tells of globs as well as of texts.
   return FitsGlob(wide.text, narrow.text);
@@ -153,7 +153,7 @@ Result<PathPattern> PathPattern::Parse(std::string_view text) {
   }
   PathPattern pattern;
   pattern.segments_ = std::move(reader.segments);
-  const auto rest = std::ranges::find(pattern.segments_, Kind::kRest, &PatternSegment::kind);
+  const auto rest = std::ranges::find(pattern.segments_, SegmentKind::kRest, &PatternSegment::kind);
   pattern.before_rest_ = static_cast<std::size_t>(rest - pattern.segments_.begin());
   return pattern;
 }
@@ -165,7 +165,7 @@ bool PathPattern::Walk(std::string_view path, std::string_view name,
   if (!path.starts_with('/')) return false;
   std::string_view rest = path == "/" ? "" : path;
   const auto fits = [&](const PatternSegment& segment, std::string_view text) {
-    if (segment.kind == Kind::kAny && !name.empty() && segment.text == name) found = text;
+    if (segment.kind == SegmentKind::kAny && !name.empty() && segment.text == name) found = text;
     return FitsSegment(segment, text);
   };
   for (std::size_t i = 0; i < before_rest_; ++i) {
@@ -190,13 +190,14 @@ std::string_view PathPattern::Segment(std::string_view path, std::string_view na
 
 bool PathPattern::HasName(std::string_view name) const noexcept {
   return !name.empty() && std::ranges::any_of(segments_, [&](const PatternSegment& segment) {
-    return segment.kind == Kind::kAny && segment.text == name;
+    return segment.kind == SegmentKind::kAny && segment.text == name;
   });
 }
 
 bool PathPattern::IsLiteral() const noexcept {
   return std::ranges::all_of(
-      segments_, [](Kind kind) { return kind == Kind::kLiteral; }, &PatternSegment::kind);
+      segments_, [](SegmentKind kind) { return kind == SegmentKind::kLiteral; },
+      &PatternSegment::kind);
 }
 
 std::string PathPattern::LiteralPath() const {
@@ -210,11 +211,12 @@ std::string PathPattern::ToString() const {
   std::string text;
   for (const PatternSegment& segment : segments_) {
     text += '/';
-    if (segment.kind == Kind::kRest) text += kRest;
-    if (segment.kind == Kind::kAny) text += segment.text.empty() ? "*" : "{" + segment.text + "}";
-    if (segment.kind == Kind::kRest || segment.kind == Kind::kAny) continue;
+    if (segment.kind == SegmentKind::kRest) text += kRest;
+    if (segment.kind == SegmentKind::kAny)
+      text += segment.text.empty() ? "*" : "{" + segment.text + "}";
+    if (segment.kind == SegmentKind::kRest || segment.kind == SegmentKind::kAny) continue;
     for (const char c : segment.text) {
-      const bool star_of_glob = segment.kind == Kind::kGlob && c == '*';
+      const bool star_of_glob = segment.kind == SegmentKind::kGlob && c == '*';
       if (star_of_glob || kSpecial.find(c) == std::string_view::npos) {
         text += c;
       } else {

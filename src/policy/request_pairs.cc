@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "policy/ascii.h"
 #include "policy/blanks.h"
 
 namespace weir {
@@ -14,13 +15,6 @@ std::string_view TakeUpTo(char separator, std::string_view& left) noexcept {
   const std::string_view piece = left.substr(0, end);
   left = end == std::string_view::npos ? std::string_view() : left.substr(end + 1);
   return piece;
-}
-
-constexpr int HexValue(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
 }
 
 }  // namespace

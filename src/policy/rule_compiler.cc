@@ -11,12 +11,12 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kMaxNameBytes = 64;
+constexpr std::size_t kMaxRuleNameBytes = 64;
 constexpr std::size_t kMaxMessageBytes = 512;
 constexpr std::int64_t kMaxDenials = 10'000;
 constexpr std::size_t kMaxBanLengths = 64;
 
-bool IsNameCharacter(char c) {
+bool IsRuleNameCharacter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
          c == '_' || c == '-';
 }
@@ -101,7 +101,8 @@ void RuleCompiler::CheckSettings(const RuleSpec& spec, const Where& where) {
     if (!problems_.HasErrorWithin(name)) {
       problems_.Add(ProblemCode::kMissing, name, "the rule has no name; write name: ...");
     }
-  } else if (spec.name.size() > kMaxNameBytes || !std::ranges::all_of(spec.name, IsNameCharacter)) {
+  } else if (spec.name.size() > kMaxRuleNameBytes ||
+             !std::ranges::all_of(spec.name, IsRuleNameCharacter)) {
     problems_.Add(ProblemCode::kBadName, name,
                   "the name " + Quoted(spec.name) +
                       " is not allowed; write 1 to 64 letters, digits, '.', '_' or '-'");

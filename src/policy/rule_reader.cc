@@ -8,12 +8,12 @@
 namespace weir {
 namespace {
 
-using Kind = YamlNode::Kind;
+using NodeKind = YamlNode::Kind;
 
 // --- match ---
 
 bool IsWord(const YamlNode& node, std::string_view word) {
-  return node.kind == Kind::kScalar && !node.quoted && node.text == word;
+  return node.kind == NodeKind::kScalar && !node.quoted && node.text == word;
 }
 
 // Values, among which the two words would read like any other.
@@ -31,7 +31,7 @@ void ReadValues(SpecReader& reader, const Spot& spot, std::vector<std::string>& 
 }
 
 void ReadAttributeTest(SpecReader& reader, const Spot& spot, AttributeTest& test) {
-  if (spot.node.kind == Kind::kMap) {
+  if (spot.node.kind == NodeKind::kMap) {
     // { not: VALUE }, or { any: [...] } for those who like to say so.
     if (spot.node.entries.size() == 1) {
       const YamlNode::Entry& only = spot.node.entries.front();
@@ -72,14 +72,14 @@ constexpr std::array<Field<KeyAttribute>, 3> kKeyAttributeFields = {{
 
 // `user`, or `ip: { v6: 56 }`.
 void ReadKeyAttribute(SpecReader& reader, const Spot& spot, std::vector<KeyAttribute>& into) {
-  if (spot.node.kind == Kind::kMap && spot.node.entries.size() == 1) {
+  if (spot.node.kind == NodeKind::kMap && spot.node.entries.size() == 1) {
     const YamlNode::Entry& only = spot.node.entries.front();
     const Where where(spot.where, only.key);
     reader.ReadMap({only.value, where}, kKeyAttributeFields, into.emplace_back(only.key));
     return;
   }
   std::string name;
-  if (spot.node.kind == Kind::kMap) {
+  if (spot.node.kind == NodeKind::kMap) {
     reader.Report(ProblemCode::kWrongType, spot.where,
                   "expected one attribute with its settings, { ip: { v6: 56 } }; several are a "
                   "list of them");
@@ -88,7 +88,9 @@ void ReadKeyAttribute(SpecReader& reader, const Spot& spot, std::vector<KeyAttri
   }
 }
 
-bool IsEmptyList(const YamlNode& node) { return node.kind == Kind::kList && node.items.empty(); }
+bool IsEmptyList(const YamlNode& node) {
+  return node.kind == NodeKind::kList && node.items.empty();
+}
 
 void ReadKeyPart(SpecReader& reader, const Spot& spot, KeySpec& key) {
   std::vector<KeyAttribute> attributes;
@@ -109,7 +111,7 @@ void ReadKeyPart(SpecReader& reader, const Spot& spot, KeySpec& key) {
 // --- limit ---
 
 void ReadLimit(SpecReader& reader, const Spot& spot, RuleSpec& rule) {
-  if (spot.node.kind != Kind::kMap) {
+  if (spot.node.kind != NodeKind::kMap) {
     reader.ReadText(spot, rule.limit);
     return;
   }
@@ -322,7 +324,7 @@ void ReadMatches(SpecReader& reader, const Spot& spot, std::vector<Match>& match
 }
 
 void ReadKey(SpecReader& reader, const Spot& spot, KeySpec& key) {
-  const bool global = spot.node.kind == Kind::kScalar && spot.node.text == kGlobalKey;
+  const bool global = spot.node.kind == NodeKind::kScalar && spot.node.text == kGlobalKey;
   if (global) return;
   if (IsEmptyList(spot.node)) {
     reader.Report(ProblemCode::kMissing, spot.where,
@@ -333,7 +335,7 @@ void ReadKey(SpecReader& reader, const Spot& spot, KeySpec& key) {
 }
 
 void ReadCost(SpecReader& reader, const Spot& spot, CostSpec& cost) {
-  if (spot.node.kind == Kind::kMap) return reader.ReadMap(spot, kCostFields, cost);
+  if (spot.node.kind == NodeKind::kMap) return reader.ReadMap(spot, kCostFields, cost);
   reader.ReadCount(spot, cost.fallback, kCostRange);
 }
 
@@ -343,14 +345,14 @@ void ReadBlock(SpecReader& reader, const Spot& spot, BlockSpec& block) {
 
 // A file; or keys with their limits; or rows, for keys of several attributes.
 void ReadOverrides(SpecReader& reader, const Spot& spot, RuleSpec& rule) {
-  if (spot.node.kind == Kind::kMap) {
+  if (spot.node.kind == NodeKind::kMap) {
     for (const YamlNode::Entry& entry : spot.node.entries) {
       const Where where(spot.where, entry.key);
       OverrideSpec& row = rule.overrides.emplace_back();
       row.key.emplace_back("", entry.key);
       reader.ReadText({entry.value, where}, row.limit);
     }
-  } else if (spot.node.kind == Kind::kList) {
+  } else if (spot.node.kind == NodeKind::kList) {
     reader.ReadEach(spot, [&](const Spot& item) { ReadOverrideRow(reader, item, rule); });
   } else if (std::string file; reader.ReadText(spot, file)) {
     rule.override_files.push_back(std::move(file));
@@ -360,13 +362,13 @@ void ReadOverrides(SpecReader& reader, const Spot& spot, RuleSpec& rule) {
 void ReadRule(SpecReader& reader, const Spot& spot, RuleSpec& rule) {
   reader.ReadMap(spot, kRuleFields, rule);
   // Everything else that is missing can be told from the spec, but no key is a key: global.
-  if (spot.node.kind != Kind::kMap || spot.node.Find("key") != nullptr) return;
+  if (spot.node.kind != NodeKind::kMap || spot.node.Find("key") != nullptr) return;
   reader.Report(ProblemCode::kMissing, Where(spot.where, "key"),
                 "the rule has no key; write key: ip, user, ... or global");
 }
 
 bool IsOverrideFile(const YamlNode& row) {
-  return row.kind == Kind::kMap && row.entries.size() == 1 &&
+  return row.kind == NodeKind::kMap && row.entries.size() == 1 &&
          row.entries.front().key == kOverrideFileKey;
 }
 

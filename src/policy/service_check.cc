@@ -17,7 +17,7 @@
 namespace weir {
 namespace {
 
-bool IsPort(std::string_view text) {
+bool IsPortNumber(std::string_view text) {
   int port = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
   return error == std::errc() && end == text.data() + text.size() && port >= 0 && port <= 65'535;
@@ -26,7 +26,7 @@ bool IsPort(std::string_view text) {
 // 127.0.0.1:8080, [::1]:8080, localhost:8080
 bool IsHostAndPort(std::string_view text) {
   const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos || !IsPort(text.substr(colon + 1))) return false;
+  if (colon == std::string_view::npos || !IsPortNumber(text.substr(colon + 1))) return false;
   std::string_view host = text.substr(0, colon);
   if (host.starts_with('[')) {
     return host.ends_with(']') && IpAddress::Parse(host.substr(1, host.size() - 2)).has_value();

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include <openssl/sha.h>
+#undef OPENSSL_SUPPRESS_DEPRECATED
 
 namespace weir {
 namespace {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "limit/limit_words.h"
+#include "policy/ascii.h"
 
 namespace weir {
 namespace {
@@ -38,14 +39,8 @@ std::unexpected<Error> Wrong(std::string message) {
   return std::unexpected(Error{ErrorCode::kInvalidArgument, std::move(message)});
 }
 
-int DigitOf(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  const char lower = static_cast<char>(c | 0x20);
-  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-}
-
 // None if it is no such encoding, or holds a byte 0.
-std::optional<std::string> Decoded(std::string_view text) {
+std::optional<std::string> PercentDecoded(std::string_view text) {
   std::string decoded;
   decoded.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -54,8 +49,8 @@ std::optional<std::string> Decoded(std::string_view text) {
       continue;
     }
     if (i + 2 >= text.size()) return std::nullopt;
-    const int high = DigitOf(text[i + 1]);
-    const int low = DigitOf(text[i + 2]);
+    const int high = HexValue(text[i + 1]);
+    const int low = HexValue(text[i + 2]);
     if (high < 0 || low < 0 || high + low == 0) return std::nullopt;
     decoded += static_cast<char>(high * 16 + low);
     i += 2;
@@ -79,7 +74,7 @@ bool IsHostCharacter(char c) {
 
 // Between brackets; whether it is an address is seen when it is looked up.
 bool IsBracketed(std::string_view text) {
-  const auto fits = [](char c) { return DigitOf(c) >= 0 || c == ':' || c == '.'; };
+  const auto fits = [](char c) { return HexValue(c) >= 0 || c == ':' || c == '.'; };
   return !text.empty() && std::ranges::all_of(text, fits);
 }
 
@@ -137,7 +132,7 @@ class AddressReader {
     }
     if (end == std::string_view::npos) return rest;
     const auto [user, password, has_password] = Split(rest.substr(0, end), ':');
-    if (const std::optional<std::string> decoded = Decoded(user)) {
+    if (const std::optional<std::string> decoded = PercentDecoded(user)) {
       address_.login.user = *decoded;
     } else {
       Complain("the user holds a % that is not followed by two digits; write %25 for it");
@@ -155,7 +150,7 @@ class AddressReader {
       return text.starts_with(scheme) && text.size() > scheme.size();
     };
     login.by_reference = names("env:") || names("file:");
-    std::optional<std::string> decoded = Decoded(text);
+    std::optional<std::string> decoded = PercentDecoded(text);
     if (!decoded) {
       return Complain(
           "the password holds a % that is not followed by two digits; write %25 for it");
@@ -164,7 +159,7 @@ class AddressReader {
   }
 
   void ReadPath(std::string_view text) {
-    const std::optional<std::string> path = Decoded(text);
+    const std::optional<std::string> path = PercentDecoded(text);
     if (!path || !path->starts_with('/') || path->size() < 2) {
       return Complain("a unix socket has an absolute path; write redis+unix:///run/redis.sock");
     }
@@ -252,7 +247,7 @@ class AddressReader {
   }
 
   void ReadMasterName(std::string_view text) {
-    const std::optional<std::string> name = Decoded(text);
+    const std::optional<std::string> name = PercentDecoded(text);
     if (!name || name->empty()) {
       return Complain("what the sentinels watch has a name; write it behind the hosts: /mymaster");
     }
@@ -280,7 +275,7 @@ class AddressReader {
     const bool sentinel = address_.kind == StoreAddress::Kind::kSentinel;
     if (sentinel && name == "sentinel_password")
       return ReadPassword(value, address_.sentinel_login);
-    std::optional<std::string> decoded = Decoded(value);
+    std::optional<std::string> decoded = PercentDecoded(value);
     if (!decoded || decoded->empty())
       return Complain(Quoted(name) + " has no value that makes sense");
     if (sentinel && name == "sentinel_user") {

@@ -8,27 +8,28 @@
 namespace weir {
 namespace {
 
-constexpr bool IsPlain(unsigned char c) {
+constexpr bool IsPlainByte(unsigned char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
          c == '_' || c == '@' || c == '-';
 }
 
-constexpr std::array<bool, 256> kPlain = [] {
+constexpr std::array<bool, 256> kPlainBytes = [] {
   std::array<bool, 256> plain{};
-  for (std::size_t c = 0; c < plain.size(); ++c) plain[c] = IsPlain(static_cast<unsigned char>(c));
+  for (std::size_t c = 0; c < plain.size(); ++c)
+    plain[c] = IsPlainByte(static_cast<unsigned char>(c));
   return plain;
 }();
 
 // Most values are plain from end to end, so they are looked at in blocks.
 using Block = unsigned char __attribute__((vector_size(16)));
 
-using Words = std::uint64_t __attribute__((vector_size(16)));
+using WordBlock = std::uint64_t __attribute__((vector_size(16)));
 
 bool AllPlain(const Block& c) noexcept {
   const Block letter = (c | 0x20) - 'a';
   const Block digit = c - '0';
-  const auto plain = reinterpret_cast<Words>((letter < 26) | (digit < 10) | (c == '.') |
-                                             (c == '_') | (c == '@') | (c == '-'));
+  const auto plain = reinterpret_cast<WordBlock>((letter < 26) | (digit < 10) | (c == '.') |
+                                                 (c == '_') | (c == '@') | (c == '-'));
   return (plain[0] & plain[1]) == ~std::uint64_t{0};
 }
 
@@ -41,7 +42,7 @@ bool CopyIfPlain(std::string_view text, char* out) noexcept {
   std::memcpy(&last, text.data() + text.size() - sizeof(Part), sizeof(Part));
   // Bytes that a part does not have are as another.
   constexpr std::uint64_t kRepeat = sizeof(Part) == sizeof(std::uint64_t) ? 1 : 0x1'0000'0001;
-  if (!AllPlain(reinterpret_cast<Block>(Words{first * kRepeat, last * kRepeat}))) return false;
+  if (!AllPlain(reinterpret_cast<Block>(WordBlock{first * kRepeat, last * kRepeat}))) return false;
   std::memcpy(out, &first, sizeof(Part));
   std::memcpy(out + text.size() - sizeof(Part), &last, sizeof(Part));
   return true;
@@ -69,7 +70,7 @@ char* SubjectWriter::Encode(std::string_view text, char* out) noexcept {
   if (text.size() < sizeof(Block) && CopyShortIfPlain(text, out)) return out + text.size();
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    if (kPlain[byte]) [[likely]] {
+    if (kPlainBytes[byte]) [[likely]] {
       *out++ = c;
       continue;
     }

@@ -9,14 +9,14 @@
 namespace weir {
 namespace {
 
-using Kind = YamlNode::Kind;
-using Problem = YamlProblem::Kind;
+using NodeKind = YamlNode::Kind;
+using YamlProblemKind = YamlProblem::Kind;
 
 // Below this, comparing every key with those before it is the cheaper way.
 constexpr std::size_t kFewKeys = 12;
 constexpr std::size_t kQuotedBytes = 60;
 
-std::string Quoted(std::string_view text) {
+std::string QuotedKey(std::string_view text) {
   if (text.size() <= kQuotedBytes) return "\"" + std::string(text) + "\"";
   std::size_t end = kQuotedBytes;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
@@ -27,14 +27,14 @@ std::string Said(YamlPlace place) {
   return "line " + std::to_string(place.line) + ", column " + std::to_string(place.column);
 }
 
-bool IsCollection(Kind kind) { return kind == Kind::kList || kind == Kind::kMap; }
+bool IsCollection(NodeKind kind) { return kind == NodeKind::kList || kind == NodeKind::kMap; }
 
 bool Precedes(const YamlProblem& a, const YamlProblem& b) {
   return std::tie(a.place.line, a.place.column, a.kind) <
          std::tie(b.place.line, b.place.column, b.kind);
 }
 
-YamlNode NodeOf(Kind kind, YamlPlace place) {
+YamlNode NodeOf(NodeKind kind, YamlPlace place) {
   YamlNode node;
   node.kind = kind;
   node.place = place;
@@ -43,18 +43,18 @@ YamlNode NodeOf(Kind kind, YamlPlace place) {
 
 }  // namespace
 
-void YamlBuilder::Report(Problem kind, YamlPlace place, std::string message) {
+void YamlBuilder::Report(YamlProblemKind kind, YamlPlace place, std::string message) {
   if (stopped_) return;
   problems_.push_back({kind, place, std::move(message)});
-  stopped_ = kind == Problem::kTooLarge || kind == Problem::kSyntax || kind == Problem::kSeveral ||
-             problems_.size() >= kMaxYamlProblems;
+  stopped_ = kind == YamlProblemKind::kTooLarge || kind == YamlProblemKind::kSyntax ||
+             kind == YamlProblemKind::kSeveral || problems_.size() >= kMaxYamlProblems;
 }
 
 void YamlBuilder::Count(std::size_t nodes, std::size_t bytes, YamlPlace place) {
   nodes_ += nodes;
   bytes_ += bytes;
   if (nodes_ > kMaxYamlNodes) {
-    Report(Problem::kTooLarge, place,
+    Report(YamlProblemKind::kTooLarge, place,
            "more than " + std::to_string(kMaxYamlNodes) + " values and keys; split the document");
   }
 }
@@ -63,25 +63,25 @@ void YamlBuilder::Count(std::size_t nodes, std::size_t bytes, YamlPlace place) {
 bool YamlBuilder::Admit(const YamlMark& mark) {
   if (stopped_) return false;
   if (mark.tagged) {
-    Report(Problem::kTag, source_.PlaceOf(mark.offset),
+    Report(YamlProblemKind::kTag, source_.PlaceOf(mark.offset),
            "tags such as \"!name\" are not supported; leave the tag out, or put the text into "
            "quotes");
   }
   if (!stopped_ && (open_.empty() || !open_.back().flow) && source_.IsIndentedByTab(mark.offset)) {
-    Report(Problem::kSyntax, source_.PlaceOf(mark.offset),
+    Report(YamlProblemKind::kSyntax, source_.PlaceOf(mark.offset),
            "a tab cannot indent in YAML; use spaces");
   }
   return !stopped_;
 }
 
 bool YamlBuilder::AwaitsKey() const noexcept {
-  return !open_.empty() && open_.back().node.kind == Kind::kMap && !open_.back().has_key;
+  return !open_.empty() && open_.back().node.kind == NodeKind::kMap && !open_.back().has_key;
 }
 
 void YamlBuilder::AddNull(const YamlMark& mark) {
   if (!Admit(mark)) return;
   CheckColon(mark.offset);
-  YamlNode node = NodeOf(Kind::kNull, PlaceOfNull(mark.offset));
+  YamlNode node = NodeOf(NodeKind::kNull, PlaceOfNull(mark.offset));
   if (open_.empty()) root_is_empty_ = !IsWrittenNull(mark.offset);
   Count(1, 0, node.place);
   AddNode(mark, std::move(node));
@@ -90,7 +90,7 @@ void YamlBuilder::AddNull(const YamlMark& mark) {
 void YamlBuilder::AddScalar(const YamlMark& mark, std::string text, bool quoted) {
   if (!Admit(mark)) return;
   if (!AwaitsKey()) CheckIndentation(mark.offset, false);
-  YamlNode node = NodeOf(Kind::kScalar, source_.PlaceOf(mark.offset));
+  YamlNode node = NodeOf(NodeKind::kScalar, source_.PlaceOf(mark.offset));
   Count(1, text.size(), node.place);
   node.text = std::move(text);
   node.quoted = quoted;
@@ -101,8 +101,8 @@ void YamlBuilder::AddAlias(std::size_t offset, std::size_t anchor) {
   if (!Admit({.offset = offset})) return;
   const YamlPlace place = source_.PlaceOf(offset);
   if (AwaitsKey()) {
-    Report(Problem::kKey, place, "an alias cannot be a key; write the key out");
-    AddNode({}, NodeOf(Kind::kScalar, place));
+    Report(YamlProblemKind::kKey, place, "an alias cannot be a key; write the key out");
+    AddNode({}, NodeOf(NodeKind::kScalar, place));
     return;
   }
   CheckIndentation(offset, false);
@@ -113,13 +113,14 @@ void YamlBuilder::AddAlias(std::size_t offset, std::size_t anchor) {
     copied_nodes_ += meant.nodes;
     copied_bytes_ += meant.bytes;
     if (!meant.complete) {
-      Report(Problem::kAlias, place, "this alias stands within what it stands for; write it out");
+      Report(YamlProblemKind::kAlias, place,
+             "this alias stands within what it stands for; write it out");
     } else if (open_.size() + meant.levels > static_cast<std::size_t>(kMaxYamlDepth)) {
-      Report(Problem::kTooLarge, place,
+      Report(YamlProblemKind::kTooLarge, place,
              "with this alias there are more than " + std::to_string(kMaxYamlDepth) +
                  " levels; write the document flatter");
     } else if (copied_nodes_ > kMaxYamlCopiedNodes || copied_bytes_ > kMaxYamlCopiedBytes) {
-      Report(Problem::kAlias, place,
+      Report(YamlProblemKind::kAlias, place,
              "the aliases up to here stand for too much text; use fewer of them");
       stopped_ = true;
     } else {
@@ -130,19 +131,19 @@ void YamlBuilder::AddAlias(std::size_t offset, std::size_t anchor) {
       aliases_.push_back({NextPath(), anchor, place});
     }
   }
-  AddNode({}, NodeOf(Kind::kNull, place));
+  AddNode({}, NodeOf(NodeKind::kNull, place));
 }
 
-void YamlBuilder::Open(const YamlMark& mark, Kind kind) {
+void YamlBuilder::Open(const YamlMark& mark, NodeKind kind) {
   if (!Admit(mark)) return;
   const YamlPlace place = source_.PlaceOf(mark.offset);
   if (open_.size() >= static_cast<std::size_t>(kMaxYamlDepth)) {
-    Report(Problem::kTooLarge, place,
+    Report(YamlProblemKind::kTooLarge, place,
            "more than " + std::to_string(kMaxYamlDepth) +
                " levels of lists and maps; write the document flatter");
     return;
   }
-  if (!AwaitsKey()) CheckIndentation(mark.offset, kind == Kind::kList && !mark.flow);
+  if (!AwaitsKey()) CheckIndentation(mark.offset, kind == NodeKind::kList && !mark.flow);
   if (mark.anchor != 0 && !AwaitsKey()) anchors_[mark.anchor] = {.path = NextPath()};
   const char first = source_.At(mark.offset);
   const bool before_it = mark.flow || first == '&' || first == '!';
@@ -160,7 +161,7 @@ void YamlBuilder::Close() {
   if (stopped_ || open_.empty()) return;
   Frame frame = std::move(open_.back());
   open_.pop_back();
-  if (frame.node.kind == Kind::kMap) CheckDuplicates(frame.node);
+  if (frame.node.kind == NodeKind::kMap) CheckDuplicates(frame.node);
   if (!open_.empty()) open_.back().deepest = std::max(open_.back().deepest, frame.deepest);
   if (const auto found = anchors_.find(frame.anchor); found != anchors_.end()) {
     Anchor& anchor = found->second;
@@ -185,7 +186,7 @@ void YamlBuilder::AddNode(const YamlMark& mark, YamlNode node) {
     return;
   }
   Frame& frame = open_.back();
-  if (frame.node.kind == Kind::kList) {
+  if (frame.node.kind == NodeKind::kList) {
     frame.node.items.push_back(std::move(node));
     return;
   }
@@ -199,15 +200,16 @@ void YamlBuilder::AddKey(const YamlMark& mark, YamlNode key) {
   frame.key_place = key.place;
   frame.key_offset = mark.offset;
   if (IsCollection(key.kind)) {
-    Report(Problem::kKey, key.place, "a list or a map cannot be a key; a key is a plain text");
-  } else if (key.kind == Kind::kNull) {
-    Report(Problem::kKey, key.place,
+    Report(YamlProblemKind::kKey, key.place,
+           "a list or a map cannot be a key; a key is a plain text");
+  } else if (key.kind == NodeKind::kNull) {
+    Report(YamlProblemKind::kKey, key.place,
            "a key is missing here, or reads as null; write a key, in quotes if it is called null");
   } else if (mark.anchor != 0) {
-    Report(Problem::kKey, key.place,
+    Report(YamlProblemKind::kKey, key.place,
            "an anchor cannot stand before a key; put it behind the colon");
   } else if (key.text == "<<" && !key.quoted) {
-    Report(Problem::kKey, key.place, "merge keys are not supported; write the keys out");
+    Report(YamlProblemKind::kKey, key.place, "merge keys are not supported; write the keys out");
   }
   frame.key = std::move(key.text);
 }
@@ -216,13 +218,13 @@ void YamlBuilder::AddKey(const YamlMark& mark, YamlNode key) {
 void YamlBuilder::CheckIndentation(std::size_t offset, bool block_list) {
   if (open_.empty()) return;
   const Frame& frame = open_.back();
-  if (frame.node.kind != Kind::kMap || frame.flow || frame.column == kNoColumn) return;
+  if (frame.node.kind != NodeKind::kMap || frame.flow || frame.column == kNoColumn) return;
   const std::size_t column = source_.ColumnOf(offset);
   if (column > frame.column || (block_list && column == frame.column)) return;
   const YamlPlace place = source_.PlaceOf(offset);
   if (place.line == frame.key_place.line) return;
-  Report(Problem::kSyntax, place,
-         "this stands below the key " + Quoted(frame.key) + " (line " +
+  Report(YamlProblemKind::kSyntax, place,
+         "this stands below the key " + QuotedKey(frame.key) + " (line " +
              std::to_string(frame.key_place.line) + ") and must be indented further than it");
 }
 
@@ -233,7 +235,7 @@ void YamlBuilder::CheckColon(std::size_t offset) {
   const Frame& frame = open_.back();
   if (offset != frame.key_offset) return;
   Report(
-      Problem::kSyntax, frame.key_place,
+      YamlProblemKind::kSyntax, frame.key_place,
       "this is no \"key: value\" of the map it stands in; add a colon and a blank behind the key, "
       "or check the indentation");
 }
@@ -268,11 +270,11 @@ void YamlBuilder::CheckDuplicates(const YamlNode& map) {
 
 void YamlBuilder::ReportDuplicate(const YamlNode::Entry& first, const YamlNode::Entry& again) {
   const bool is_no_key = std::ranges::any_of(problems_, [&](const auto& problem) {
-    return problem.kind == Problem::kKey && problem.place == again.place;
+    return problem.kind == YamlProblemKind::kKey && problem.place == again.place;
   });
   if (is_no_key) return;
-  Report(Problem::kDuplicateKey, again.place,
-         "the key " + Quoted(again.key) + " is there already at " + Said(first.place) +
+  Report(YamlProblemKind::kDuplicateKey, again.place,
+         "the key " + QuotedKey(again.key) + " is there already at " + Said(first.place) +
              "; keep one of them");
 }
 
@@ -291,7 +293,7 @@ bool YamlBuilder::IsWrittenNull(std::size_t offset) const {
 YamlPlace YamlBuilder::PlaceOfNull(std::size_t offset) {
   if (open_.empty() || AwaitsKey() || IsWrittenNull(offset)) return source_.PlaceOf(offset);
   const Frame& frame = open_.back();
-  if (frame.node.kind == Kind::kMap) return frame.key_place;
+  if (frame.node.kind == NodeKind::kMap) return frame.key_place;
   if (frame.flow || frame.column == kNoColumn) return source_.PlaceOf(offset);
   const std::optional<std::size_t> dash = FindDash(offset, frame.column);
   return dash ? source_.PlaceOf(*dash) : frame.node.place;
@@ -317,8 +319,8 @@ std::optional<std::size_t> YamlBuilder::FindDash(std::size_t before, std::size_t
 YamlBuilder::Path YamlBuilder::NextPath() const {
   Path path;
   for (const Frame& frame : open_) {
-    path.push_back(frame.node.kind == Kind::kList ? frame.node.items.size()
-                                                  : frame.node.entries.size());
+    path.push_back(frame.node.kind == NodeKind::kList ? frame.node.items.size()
+                                                      : frame.node.entries.size());
   }
   return path;
 }
@@ -326,7 +328,7 @@ YamlBuilder::Path YamlBuilder::NextPath() const {
 YamlNode* YamlBuilder::At(const Path& path) {
   YamlNode* node = &*root_;
   for (const std::size_t index : path) {
-    node = node->kind == Kind::kList ? &node->items[index] : &node->entries[index].value;
+    node = node->kind == NodeKind::kList ? &node->items[index] : &node->entries[index].value;
   }
   return node;
 }
@@ -342,7 +344,7 @@ void YamlBuilder::ReplaceAliases() {
 
 YamlReport YamlBuilder::Finish() {
   if (problems_.empty() && (!root_ || root_is_empty_)) {
-    Report(Problem::kNoDocument, {}, "there is nothing here but blanks and comments");
+    Report(YamlProblemKind::kNoDocument, {}, "there is nothing here but blanks and comments");
   }
   if (stopped_ && problems_.size() < kMaxYamlProblems) {
     stopped_ = false;

@@ -9,11 +9,6 @@ namespace {
 
 using Form = YamlLayout::Form;
 
-constexpr bool IsBlankOrBreak(char c) { return c == ' ' || c == '\t' || c == '\n'; }
-constexpr bool IsFlowMark(char c) {
-  return c == ',' || c == '[' || c == ']' || c == '{' || c == '}';
-}
-
 void Append(YamlRemarks& to, YamlRemarks from) {
   to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
 }

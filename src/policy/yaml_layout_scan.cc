@@ -9,12 +9,6 @@ namespace {
 
 using Form = YamlLayout::Form;
 
-constexpr bool IsBlank(char c) { return c == ' ' || c == '\t'; }
-constexpr bool IsBlankOrBreak(char c) { return IsBlank(c) || c == '\n'; }
-constexpr bool IsFlowMark(char c) {
-  return c == ',' || c == '[' || c == ']' || c == '{' || c == '}';
-}
-
 std::string_view WithoutTrailingBlanks(std::string_view text) {
   return text.substr(0, text.find_last_not_of(" \t") + 1);
 }

@@ -9,9 +9,15 @@
 #include <string_view>
 #include <vector>
 
+#include "policy/blanks.h"
 #include "policy/yaml_layout.h"
 
 namespace weir {
+
+constexpr bool IsBlankOrBreak(char c) noexcept { return IsBlank(c) || c == '\n'; }
+constexpr bool IsFlowMark(char c) noexcept {
+  return c == ',' || c == '[' || c == ']' || c == '{' || c == '}';
+}
 
 struct KeySpan {
   std::string text;

@@ -20,7 +20,7 @@
 namespace weir {
 namespace {
 
-using Problem = YamlProblem::Kind;
+using YamlProblemKind = YamlProblem::Kind;
 
 // Gives the parser the text bit by bit, and the end of it when nothing more is wanted: an event
 // handler that does not throw has no other way to stop it. Also when the parser reads far ahead of
@@ -161,10 +161,10 @@ class Events : public YAML::EventHandler {
     const std::size_t end = before.find_last_not_of(" \t\r\n");
     const bool ended = end != std::string_view::npos && before.substr(0, end + 1).ends_with("...");
     if (ended || source_.text().substr(offset).starts_with("---")) {
-      builder_.Report(Problem::kSeveral, source_.PlaceOf(offset),
+      builder_.Report(YamlProblemKind::kSeveral, source_.PlaceOf(offset),
                       "a second document begins here; keep one document per file");
     } else {
-      builder_.Report(Problem::kSyntax, source_.PlaceOf(offset),
+      builder_.Report(YamlProblemKind::kSyntax, source_.PlaceOf(offset),
                       "this does not belong to anything before it; check the indentation, and that "
                       "keys end with a colon and a blank");
     }
@@ -230,11 +230,11 @@ class Reader {
       }
       CheckLastQuote();
     } catch (const YAML::DeepRecursion& failure) {
-      Fail(Problem::kTooLarge, failure, "too many levels; write the document flatter");
+      Fail(YamlProblemKind::kTooLarge, failure, "too many levels; write the document flatter");
     } catch (const YAML::Exception& failure) {
       Explain(failure);
     } catch (const std::runtime_error& failure) {
-      events_.builder().Report(Problem::kSyntax, source_.PlaceOf(events_.last_offset()),
+      events_.builder().Report(YamlProblemKind::kSyntax, source_.PlaceOf(events_.last_offset()),
                                "cannot be read after this: " + std::string(failure.what()));
     }
     if (fed_.went_too_far()) return TooFar();
@@ -245,7 +245,7 @@ class Reader {
   // The parser saw the end of the text too early, so nothing that it says about the rest counts.
   YamlReport TooFar() {
     return {.root = std::nullopt,
-            .problems = {{.kind = Problem::kTooLarge,
+            .problems = {{.kind = YamlProblemKind::kTooLarge,
                           .place = source_.PlaceOf(events_.last_offset()),
                           .message = "behind this a single text, a collection in brackets or a "
                                      "comment is longer than " +
@@ -254,7 +254,7 @@ class Reader {
                                      "\"- \" and \"key: \""}}};
   }
 
-  void Fail(Problem kind, const YAML::Exception& failure, std::string_view message) {
+  void Fail(YamlProblemKind kind, const YAML::Exception& failure, std::string_view message) {
     const std::size_t offset =
         failure.mark.pos >= 0 ? static_cast<std::size_t>(failure.mark.pos) : events_.last_offset();
     events_.builder().Report(kind, source_.PlaceOf(offset), std::string(message));
@@ -264,19 +264,20 @@ class Reader {
     const std::size_t offset = static_cast<std::size_t>(std::max(failure.mark.pos, 0));
     CheckLastQuote();
     if (failure.msg.starts_with(YAML::ErrorMsg::UNKNOWN_ANCHOR)) {
-      return Fail(Problem::kAlias, failure,
+      return Fail(YamlProblemKind::kAlias, failure,
                   "there is no anchor of this name before here; anchors are written &name");
     }
     if (failure.msg == YAML::ErrorMsg::EOF_IN_SCALAR) {
       return ReportQuote(OpenQuote());
     }
     if (LineHasTabIndent(offset)) {
-      return Fail(Problem::kSyntax, failure, "a tab cannot indent in YAML; use spaces");
+      return Fail(YamlProblemKind::kSyntax, failure, "a tab cannot indent in YAML; use spaces");
     }
     for (const Meaning& meaning : kMeanings) {
-      if (meaning.said == failure.msg) return Fail(Problem::kSyntax, failure, meaning.meant);
+      if (meaning.said == failure.msg)
+        return Fail(YamlProblemKind::kSyntax, failure, meaning.meant);
     }
-    Fail(Problem::kSyntax, failure, "this is not YAML: " + failure.msg);
+    Fail(YamlProblemKind::kSyntax, failure, "this is not YAML: " + failure.msg);
   }
 
   // The parser takes the end of the text for a closing quote if a line ends there.
@@ -288,7 +289,7 @@ class Reader {
   }
 
   void ReportQuote(std::size_t start) {
-    events_.builder().Report(Problem::kSyntax, source_.PlaceOf(start),
+    events_.builder().Report(YamlProblemKind::kSyntax, source_.PlaceOf(start),
                              "this quote is not closed; add the closing one");
   }
 

@@ -20,19 +20,19 @@ constexpr std::size_t kMaxTrafficBytes = std::size_t{512} << 20;
 constexpr const char* kLimitForAdvice = "100/min";
 
 // Said, and what the command ends with.
-struct Refusal {
+struct CommandFailure {
   std::string message;
   int code = kExitUsage;
 };
 template <typename T>
-using OrRefusal = std::expected<T, Refusal>;
+using OrFailure = std::expected<T, CommandFailure>;
 
-std::unexpected<Refusal> Refuse(std::string message, int code = kExitUsage) {
-  return std::unexpected(Refusal{std::move(message), code});
+std::unexpected<CommandFailure> Refuse(std::string message, int code = kExitUsage) {
+  return std::unexpected(CommandFailure{std::move(message), code});
 }
 
 // A token bucket, which every count and period can be compared as.
-OrRefusal<Limit> LimitOf(const CompareOptions& options, const std::string& text) {
+OrFailure<Limit> LimitOf(const CompareOptions& options, const std::string& text) {
   if (text.empty()) return Refuse("which limit? write weir compare 100/s");
   Result<Limit> limit = Limit::Parse(text);
   if (!limit) return Refuse(limit.error().message);
@@ -53,7 +53,7 @@ OrRefusal<Limit> LimitOf(const CompareOptions& options, const std::string& text)
   return *limit;
 }
 
-OrRefusal<lab::Traffic> TrafficFrom(const CompareOptions& options, Duration period,
+OrFailure<lab::Traffic> TrafficFrom(const CompareOptions& options, Duration period,
                                     std::istream& in) {
   const bool from_input = options.traffic == kStandardInput;
   std::error_code ignored;
@@ -78,7 +78,7 @@ OrRefusal<lab::Traffic> TrafficFrom(const CompareOptions& options, Duration peri
   return *std::move(traffic);
 }
 
-OrRefusal<lab::Traffic> TrafficOf(const CompareOptions& options, const Limit& limit,
+OrFailure<lab::Traffic> TrafficOf(const CompareOptions& options, const Limit& limit,
                                   std::istream& in) {
   const auto shape = std::ranges::find(lab::kShapeNames, std::string_view(options.traffic));
   if (shape == lab::kShapeNames.end()) return TrafficFrom(options, limit.spec().period, in);
@@ -101,7 +101,7 @@ OrRefusal<lab::Traffic> TrafficOf(const CompareOptions& options, const Limit& li
 }
 
 // Asks what was not answered yet.
-OrRefusal<lab::Wishes> Interview(const CompareOptions& options, const Console& console) {
+OrFailure<lab::Wishes> Interview(const CompareOptions& options, const Console& console) {
   lab::Answers answers;
   for (const std::string& text : options.answers) {
     const Result<void> added = lab::AddAnswer(text, answers);
@@ -127,18 +127,18 @@ OrRefusal<lab::Wishes> Interview(const CompareOptions& options, const Console& c
 }
 
 // What was found, in the forms that were asked for.
-struct Findings {
+struct ComparisonOutput {
   lab::Report report{};
   std::string json{};
   std::optional<lab::Panels> picture{};
 };
 
-int Show(const Findings& findings, const CompareOptions& options, const Console& console) {
+int Show(const ComparisonOutput& output, const CompareOptions& options, const Console& console) {
   const std::pair<std::string, std::string> files[] = {
-      {options.html, options.html.empty() ? "" : lab::ReportPage(findings.report)},
-      {options.svg, options.svg.empty() || !findings.picture
+      {options.html, options.html.empty() ? "" : lab::ReportPage(output.report)},
+      {options.svg, options.svg.empty() || !output.picture
                         ? ""
-                        : lab::PanelsSvg(*findings.picture, {.width = 860, .height = 190})}};
+                        : lab::PanelsSvg(*output.picture, {.width = 860, .height = 190})}};
   for (const auto& [path, text] : files) {
     if (path.empty()) continue;
     const Result<void> written = WriteOutputFile(path, text);
@@ -147,11 +147,11 @@ int Show(const Findings& findings, const CompareOptions& options, const Console&
     return kExitProblems;
   }
   if (options.json) {
-    console.out << findings.json;
+    console.out << output.json;
     return kExitOk;
   }
   // Many plots are for a page; in a terminal the tables say the same.
-  lab::Report report = findings.report;
+  lab::Report report = output.report;
   std::erase_if(report.sections, [](const lab::Section& section) {
     return std::holds_alternative<lab::Panels>(section);
   });
@@ -159,29 +159,29 @@ int Show(const Findings& findings, const CompareOptions& options, const Console&
   return kExitOk;
 }
 
-OrRefusal<Findings> MakeAdvice(const CompareOptions& options, const Console& console) {
+OrFailure<ComparisonOutput> MakeAdvice(const CompareOptions& options, const Console& console) {
   if (!options.svg.empty()) return Refuse("--svg: an advice has no picture; leave out --advise");
-  const OrRefusal<Limit> limit =
+  const OrFailure<Limit> limit =
       LimitOf(options, options.limit.empty() ? kLimitForAdvice : options.limit);
   if (!limit) return std::unexpected(limit.error());
-  const OrRefusal<lab::Wishes> wishes = Interview(options, console);
+  const OrFailure<lab::Wishes> wishes = Interview(options, console);
   if (!wishes) return std::unexpected(wishes.error());
   const Result<lab::Advice> advice = lab::Advise(*wishes, *limit);
   if (!advice) return Refuse(advice.error().message);
-  return Findings{.report = lab::ReportOf(*advice), .json = lab::JsonOf(*advice, *wishes)};
+  return ComparisonOutput{.report = lab::ReportOf(*advice), .json = lab::JsonOf(*advice, *wishes)};
 }
 
-OrRefusal<Findings> MakeComparison(const CompareOptions& options, const Console& console) {
-  const OrRefusal<Limit> limit = LimitOf(options, options.limit);
+OrFailure<ComparisonOutput> MakeComparison(const CompareOptions& options, const Console& console) {
+  const OrFailure<Limit> limit = LimitOf(options, options.limit);
   if (!limit) return std::unexpected(limit.error());
-  OrRefusal<lab::Traffic> traffic = TrafficOf(options, *limit, console.in);
+  OrFailure<lab::Traffic> traffic = TrafficOf(options, *limit, console.in);
   if (!traffic) return std::unexpected(traffic.error());
   lab::Progress progress(
       {.out = console.err_is_terminal ? &console.err : nullptr, .what = "requests"});
   const lab::Comparison comparison = lab::Compare(*limit, *std::move(traffic), &progress);
-  return Findings{.report = lab::ReportOf(comparison),
-                  .json = lab::JsonOf(comparison),
-                  .picture = lab::PictureOf(comparison)};
+  return ComparisonOutput{.report = lab::ReportOf(comparison),
+                          .json = lab::JsonOf(comparison),
+                          .picture = lab::PictureOf(comparison)};
 }
 
 }  // namespace
@@ -195,11 +195,11 @@ int RunCompare(const CompareOptions& options, const Console& console) {
     console.err << "weir compare: " << right.error().message << '\n';
     return kExitUsage;
   }
-  const OrRefusal<Findings> findings =
+  const OrFailure<ComparisonOutput> output =
       options.advise ? MakeAdvice(options, console) : MakeComparison(options, console);
-  if (findings) return Show(*findings, options, console);
-  console.err << "weir compare: " << findings.error().message << '\n';
-  return findings.error().code;
+  if (output) return Show(*output, options, console);
+  console.err << "weir compare: " << output.error().message << '\n';
+  return output.error().code;
 }
 
 }  // namespace weir

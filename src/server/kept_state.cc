@@ -9,7 +9,7 @@
 namespace weir {
 namespace {
 
-std::string Seconds(Duration length) {
+std::string WholeSeconds(Duration length) {
   return std::to_string(std::chrono::floor<std::chrono::seconds>(length).count());
 }
 
@@ -18,7 +18,7 @@ void TellLoaded(const std::string& path, const ReadSnapshot& snapshot, const Log
   log.Info("goes on with a snapshot", {{"file", path},
                                        {"keys", std::to_string(report.keys)},
                                        {"reservations", std::to_string(report.reservations)},
-                                       {"age_seconds", Seconds(report.age)}});
+                                       {"age_seconds", WholeSeconds(report.age)}});
   if (report.age < Duration(0)) {
     log.Warn(path +
              ": by the wall clock it was written in the future, so that clock was set back; it is "

@@ -9,9 +9,9 @@
 namespace weir {
 namespace {
 
-constexpr int kFirst = 3;
+constexpr int kFirstDescriptor = 3;
 // Far more than there are protocols. What says that there are more is no service manager.
-constexpr std::uint64_t kMost = 1024;
+constexpr std::uint64_t kMostSockets = 1024;
 
 // As many as there are sockets; those that the list does not name are `unknown`, as systemd says.
 std::vector<std::string> NamesOf(std::string_view list, std::size_t count) {
@@ -42,14 +42,15 @@ Result<PassedSockets> PassedSockets::FromEnvironment() {
   PassedSockets passed;
   if (count.empty() || !IsThisProcess(pid)) return passed;
   const std::optional<std::uint64_t> number = ParseNumber(count);
-  if (!number || *number > kMost) return Wrong("LISTEN_FDS: " + Quoted(count) + " is no count");
+  if (!number || *number > kMostSockets)
+    return Wrong("LISTEN_FDS: " + Quoted(count) + " is no count");
   const Result<void> adopted = passed.Adopt(NamesOf(names, static_cast<std::size_t>(*number)));
   if (!adopted) return std::unexpected(adopted.error());
   return passed;
 }
 
 Result<void> PassedSockets::Adopt(const std::vector<std::string>& names) {
-  int fd = kFirst;
+  int fd = kFirstDescriptor;
   for (const std::string& name : names) {
     Result<ListeningSocket> socket = ListeningSocket::Adopt(fd++);
     if (!socket) return Wrong("passed socket " + Quoted(name) + ": " + socket.error().message);

@@ -17,9 +17,9 @@ namespace weir {
 namespace {
 
 // What was found, one line for each.
-class Findings {
+class CheckFindings {
  public:
-  Findings(const std::string& file, std::ostream& out) : file_(file), out_(out) {}
+  CheckFindings(const std::string& file, std::ostream& out) : file_(file), out_(out) {}
 
   void Warn(std::string_view text) { warnings_ += Print("warning: ", text); }
   void Fail(std::string_view text) { errors_ += Print("error: ", text); }
@@ -63,7 +63,7 @@ Result<Engine> MakeQuietEngine(const Policy& policy) {
 }
 
 void CheckService(const Policy& policy, const ServeOptions& options, PassedSockets& passed,
-                  Findings& findings) {
+                  CheckFindings& findings) {
   const PolicySpec& spec = policy.spec();
   Result<Engine> engine = MakeQuietEngine(policy);
   if (!engine) return findings.Fail(engine.error().message);
@@ -86,7 +86,7 @@ void CheckService(const Policy& policy, const ServeOptions& options, PassedSocke
 }  // namespace
 
 int RunServeCheck(const ServeOptions& options, const Console& console) {
-  Findings findings(options.policy_file, console.out);
+  CheckFindings findings(options.policy_file, console.out);
   Result<PassedSockets> passed = PassedSockets::FromEnvironment();
   if (!passed) findings.Fail(passed.error().message);
   const PolicyReport report = Policy::Load(options.policy_file);

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include <openssl/rand.h>
+#undef OPENSSL_SUPPRESS_DEPRECATED
 
 #include "sim/random.h"
 

@@ -12,8 +12,8 @@ constexpr std::uint32_t kFewestCalls = 20;
 constexpr std::uint32_t kMostTimedOut = 5;
 constexpr std::uint32_t kMostRefused = 3;
 constexpr Duration kCellTime = std::chrono::milliseconds(100);
-constexpr Duration kShortestPause = std::chrono::milliseconds(500);
-constexpr Duration kLongestPause = std::chrono::seconds(1);
+constexpr Duration kShortestProbePause = std::chrono::milliseconds(500);
+constexpr Duration kLongestProbePause = std::chrono::seconds(1);
 // How soon after its recovery a failure counts as a relapse, and what is added to the pause then.
 constexpr Duration kRelapse = std::chrono::seconds(1);
 constexpr Duration kRelapsePause = std::chrono::milliseconds(500);
@@ -109,8 +109,8 @@ void Breaker::Open(SteadyTime now) noexcept {
 
 Duration Breaker::DrawPause() noexcept {
   random_ = Mix(random_);
-  const auto span = static_cast<std::uint64_t>((kLongestPause - kShortestPause).count());
-  return kShortestPause + Duration(static_cast<std::int64_t>(random_ % (span + 1)));
+  const auto span = static_cast<std::uint64_t>((kLongestProbePause - kShortestProbePause).count());
+  return kShortestProbePause + Duration(static_cast<std::int64_t>(random_ % (span + 1)));
 }
 
 bool Breaker::TakeProbe(SteadyTime now) noexcept {
@@ -118,7 +118,7 @@ bool Breaker::TakeProbe(SteadyTime now) noexcept {
   const std::lock_guard lock(mutex_);
   if (IsClosed()) return false;
   // Further ahead than any pause: the clock was set back.
-  const bool damaged = probe_at_ - now > kLongestPause + kRelapsePause;
+  const bool damaged = probe_at_ - now > kLongestProbePause + kRelapsePause;
   if (now < probe_at_ && !damaged) return false;
   probe_at_ = now + DrawPause();
   return true;
@@ -143,7 +143,7 @@ Duration Breaker::UntilProbe(SteadyTime now) const noexcept {
   if (IsClosed()) return Duration(0);
   const std::lock_guard lock(mutex_);
   const Duration left = probe_at_ - now;
-  return left > kLongestPause + kRelapsePause ? Duration(0) : std::max(left, Duration(0));
+  return left > kLongestProbePause + kRelapsePause ? Duration(0) : std::max(left, Duration(0));
 }
 
 }  // namespace weir

@@ -14,7 +14,7 @@ constexpr SteadyTime kFarFuture = SteadyTime::max();
 
 // How often to ask for what may come back at any time; and how many questions a second that may
 // make, however many lines there are.
-constexpr Duration kLongestPause = std::chrono::milliseconds(100);
+constexpr Duration kLongestAskPause = std::chrono::milliseconds(100);
 constexpr Duration kPausePerLine = std::chrono::microseconds(100);
 
 }  // namespace
@@ -385,7 +385,7 @@ Duration Waiting::PauseAfter(const Waiter::Answer& answer) noexcept {
   const Duration pause = std::max(answer.decision.retry_after, Duration(1));
   if (!answer.not_before) return pause;
   const Duration longest =
-      std::max(kLongestPause, kPausePerLine * static_cast<std::int64_t>(lines_.size()));
+      std::max(kLongestAskPause, kPausePerLine * static_cast<std::int64_t>(lines_.size()));
   const Duration spread(
       static_cast<std::int64_t>(Mix(dice_++) % static_cast<std::uint64_t>(longest.count() / 4)));
   return std::min(pause, std::max(*answer.not_before, longest - spread));

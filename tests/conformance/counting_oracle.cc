@@ -9,14 +9,14 @@ namespace weir::conformance {
 namespace {
 
 // A charge and where it was made: the end of its window or sub-window, or its very instant.
-struct Event {
+struct CountedEvent {
   Wide slot;
   Wide cost;
 };
 
 // What a key looks like at some instant.
 struct View {
-  std::vector<Event> events;
+  std::vector<CountedEvent> events;
   Wide current = 0;  // The slot that a charge would go to.
 };
 
@@ -58,7 +58,7 @@ class CountingOracle : public Oracle {
         break;
       case Verb::kUnbook:  // Nothing here is booked ahead: the charge is cancelled.
       case Verb::kSettle: {
-        const Event& charge = charges_.at(action.of);
+        const CountedEvent& charge = charges_.at(action.of);
         const Wide cost = spec_.algorithm == Algorithm::kConcurrency ? 0 : action.cost;
         if (cost > charge.cost) {
           Charge(view, std::min(cost - charge.cost, DebtLeft(view, at)));
@@ -94,14 +94,15 @@ class CountingOracle : public Oracle {
   virtual Wide Slot(Wide at) const = 0;
   // The slot one period after `slot`: what is stored further ahead than that is clock damage.
   virtual Wide OnePeriodAfter(Wide slot) const = 0;
-  virtual bool Counts(const View& view, const Event& event, Wide at) const = 0;
+  virtual bool Counts(const View& view, const CountedEvent& event, Wide at) const = 0;
   virtual Wide Used(const View& view, Wide at) const {
     Wide sum = 0;
-    for (const Event& event : view.events) sum += Counts(view, event, at) ? event.cost : Wide(0);
+    for (const CountedEvent& event : view.events)
+      sum += Counts(view, event, at) ? event.cost : Wide(0);
     return sum;
   }
   // From when on an event no longer counts.
-  virtual Wide EndOf(const Event& event) const = 0;
+  virtual Wide EndOf(const CountedEvent& event) const = 0;
   virtual Wide Boundary(Wide at) const = 0;
 
   // The stored window wins over an earlier one of the clock's; one that is more than a period
@@ -110,7 +111,7 @@ class CountingOracle : public Oracle {
     View view{.events = events_, .current = Slot(at)};
     met_clock_damage_ = stored_ && *stored_ > OnePeriodAfter(view.current);
     if (met_clock_damage_) {
-      for (Event& event : view.events) event.slot -= *stored_ - view.current;
+      for (CountedEvent& event : view.events) event.slot -= *stored_ - view.current;
     } else if (stored_) {
       view.current = std::max(view.current, *stored_);
     }
@@ -125,7 +126,7 @@ class CountingOracle : public Oracle {
   const Now start_;
   const Wide resolution_;
   const Wide limit_;
-  std::vector<Event> events_;
+  std::vector<CountedEvent> events_;
   std::optional<Wide> stored_;
 
  private:
@@ -135,7 +136,7 @@ class CountingOracle : public Oracle {
 
   Wide FreshAt(const View& view, Wide at) const {
     Wide fresh_at = at;
-    for (const Event& event : view.events) {
+    for (const CountedEvent& event : view.events) {
       if (event.cost > 0 && Counts(view, event, at)) fresh_at = std::max(fresh_at, EndOf(event));
     }
     return fresh_at;
@@ -143,8 +144,9 @@ class CountingOracle : public Oracle {
 
   // Who leaves a fresh key fresh begins no window.
   bool HoldsAny(const View& view, Wide at) const {
-    return std::ranges::any_of(
-        view.events, [&](const Event& event) { return event.cost > 0 && Counts(view, event, at); });
+    return std::ranges::any_of(view.events, [&](const CountedEvent& event) {
+      return event.cost > 0 && Counts(view, event, at);
+    });
   }
 
   Wide DebtLeft(const View& view, Wide at) const {
@@ -190,8 +192,8 @@ class CountingOracle : public Oracle {
 
   // From the oldest on; from one slot only, if one is named.
   void TakeBack(View& view, Wide at, Wide cost, std::optional<Wide> slot) const {
-    std::ranges::sort(view.events, {}, &Event::slot);
-    for (Event& event : view.events) {
+    std::ranges::sort(view.events, {}, &CountedEvent::slot);
+    for (CountedEvent& event : view.events) {
       if (!Counts(view, event, at) || (slot && event.slot != *slot)) continue;
       const Wide back = std::min(cost, event.cost);
       event.cost -= back;
@@ -204,7 +206,7 @@ class CountingOracle : public Oracle {
     stored_ = view.current;
   }
 
-  std::map<int, Event> charges_;
+  std::map<int, CountedEvent> charges_;
 };
 
 // Windows of equal length since 1970; a slot is named by its end.
@@ -218,10 +220,12 @@ class EpochOracle : public CountingOracle {
   Wide OnePeriodAfter(Wide slot) const override {
     return slot + Wide(spec_.period.count()) * resolution_;
   }
-  bool Counts(const View& view, const Event& event, Wide) const override {
+  bool Counts(const View& view, const CountedEvent& event, Wide) const override {
     return event.slot <= view.current && event.slot > view.current - counted_ * length_;
   }
-  Wide EndOf(const Event& event) const override { return event.slot + (counted_ - 1) * length_; }
+  Wide EndOf(const CountedEvent& event) const override {
+    return event.slot + (counted_ - 1) * length_;
+  }
   Wide Boundary(Wide at) const override { return Slot(at); }
 
   const Wide length_;
@@ -237,7 +241,7 @@ class SlidingOracle final : public EpochOracle {
   Wide Used(const View& view, Wide at) const override {
     Wide previous = 0;
     Wide current = 0;
-    for (const Event& event : view.events) {
+    for (const CountedEvent& event : view.events) {
       if (event.slot == view.current) current += event.cost;
       if (event.slot == view.current - length_) previous += event.cost;
     }
@@ -265,10 +269,10 @@ class CalendarOracle final : public CountingOracle {
     return end;
   }
   Wide OnePeriodAfter(Wide slot) const override { return Slot(slot); }
-  bool Counts(const View& view, const Event& event, Wide) const override {
+  bool Counts(const View& view, const CountedEvent& event, Wide) const override {
     return event.slot == view.current;
   }
-  Wide EndOf(const Event& event) const override { return event.slot; }
+  Wide EndOf(const CountedEvent& event) const override { return event.slot; }
   Wide Boundary(Wide at) const override { return Slot(at); }
   // Windows differ in length, so the stored count moves and nothing else does.
   View Look(Wide at) override {
@@ -278,8 +282,8 @@ class CalendarOracle final : public CountingOracle {
       if (stored_) view.current = std::max(view.current, *stored_);
       return view;
     }
-    std::erase_if(view.events, [&](const Event& event) { return event.slot != *stored_; });
-    for (Event& event : view.events) event.slot = view.current;
+    std::erase_if(view.events, [&](const CountedEvent& event) { return event.slot != *stored_; });
+    for (CountedEvent& event : view.events) event.slot = view.current;
     return view;
   }
 
@@ -296,13 +300,13 @@ class LogOracle final : public CountingOracle {
  protected:
   Wide Slot(Wide at) const override { return at; }
   Wide OnePeriodAfter(Wide slot) const override { return slot + lifetime_; }
-  bool Counts(const View&, const Event& event, Wide at) const override {
+  bool Counts(const View&, const CountedEvent& event, Wide at) const override {
     return event.slot > at - lifetime_;
   }
-  Wide EndOf(const Event& event) const override { return event.slot + lifetime_; }
+  Wide EndOf(const CountedEvent& event) const override { return event.slot + lifetime_; }
   Wide Boundary(Wide at) const override {
     Wide next = at + lifetime_;
-    for (const Event& event : events_) {
+    for (const CountedEvent& event : events_) {
       if (EndOf(event) >= at) next = std::min(next, EndOf(event));
     }
     return next;
@@ -311,14 +315,14 @@ class LogOracle final : public CountingOracle {
   // count as of now: were the others to stay, they would outlive what came after them.
   View Look(Wide at) override {
     // No log can keep everything: it forgets what is over by any clock it was shown.
-    std::erase_if(events_, [&](const Event& event) { return EndOf(event) <= at; });
+    std::erase_if(events_, [&](const CountedEvent& event) { return EndOf(event) <= at; });
     View view{.events = events_, .current = at};
-    for (const Event& event : view.events) {
+    for (const CountedEvent& event : view.events) {
       if (event.cost > 0) view.current = std::max(view.current, event.slot);
     }
     met_clock_damage_ = view.current > OnePeriodAfter(at);
     if (!met_clock_damage_) return view;
-    for (Event& event : view.events) event.slot = std::min(event.slot, at);
+    for (CountedEvent& event : view.events) event.slot = std::min(event.slot, at);
     view.current = at;
     return view;
   }

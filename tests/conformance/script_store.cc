@@ -4,15 +4,10 @@
 #include <vector>
 
 #include "net/resp/reply_reader.h"
+#include "script_engine.h"
 
 namespace weir::conformance {
 namespace {
-
-// Compiling takes longer than deciding, and scripts leave nothing behind in it.
-sim::LuaEngine& Engine() {
-  static sim::LuaEngine engine;
-  return engine;
-}
 
 // A command as it was written: "*2\r\n$4\r\n...".
 std::vector<std::string_view> WordsOf(std::string_view bytes) {
@@ -43,7 +38,7 @@ struct Bystander {
 }  // namespace
 
 ScriptStore::ScriptStore(Expiry expiry, Company company)
-    : expiry_(expiry), company_(company), redis_(Engine()) {}
+    : expiry_(expiry), company_(company), redis_(ScriptEngine()) {}
 
 void ScriptStore::Submit(std::span<Group> groups, Now now, Completion& completion) noexcept {
   redis_.SetTime(std::chrono::floor<std::chrono::microseconds>(now.wall.time_since_epoch()));

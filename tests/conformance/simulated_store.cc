@@ -3,17 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "script_engine.h"
+
 namespace weir::conformance {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-// Compiling the script takes longer than deciding, and runs leave nothing behind in it.
-sim::LuaEngine& Engine() {
-  static sim::LuaEngine engine;
-  return engine;
-}
 
 // More than one group needs, by far.
 constexpr int kMostEvents = 100'000;
@@ -59,7 +55,7 @@ void SimulatedStore::MakeServers(Servers servers) {
   for (int i = 1; i <= (servers == Servers::kOne ? 1 : 3); ++i) {
     const std::string address = "10.0.0." + std::to_string(i) + ":6379";
     servers_.push_back(std::make_unique<sim::RedisServer>(
-        world_, network_, Engine(), sim::RedisServer::Options{.address = address}));
+        world_, network_, ScriptEngine(), sim::RedisServer::Options{.address = address}));
     nodes.push_back(servers_.back().get());
     network_.SetWeather(address, weather);
     settings_.sites.push_back({.endpoint = *Endpoint::Parse(address)});

@@ -22,6 +22,7 @@ constexpr std::uint64_t kSteps = 100'000;
 #else
 constexpr std::uint64_t kSteps = 1'000'000;
 #endif
+#undef WEIR_SANITIZER
 
 std::uint64_t FromEnvironment(const char* name, std::uint64_t otherwise) {
   const char* text = std::getenv(name);

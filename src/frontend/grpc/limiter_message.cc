@@ -8,20 +8,19 @@
 #include <weir/limit.h>
 
 #include "frontend/decision_fields.h"
+#include "frontend/invalid_argument.h"
 #include "net/protobuf/wire.h"
 
 namespace weir {
 namespace {
 
-Error Invalid(std::string message) {
-  return {.code = ErrorCode::kInvalidArgument, .message = std::move(message)};
-}
-
 Error NotReadable() {
-  return Invalid("this is no message of weir.v1; was it made from another .proto?");
+  return InvalidArgument("this is no message of weir.v1; was it made from another .proto?");
 }
 
-Error NotUtf8(std::string_view field) { return Invalid(std::string(field) + ": write UTF-8"); }
+Error NotUtf8(std::string_view field) {
+  return InvalidArgument(std::string(field) + ": write UTF-8");
+}
 
 struct TextField {
   std::uint32_t number;
@@ -60,7 +59,7 @@ std::optional<Error> ReadCost(std::uint64_t number, LimiterMessage& read) {
   read.cost = static_cast<std::int64_t>(number);
   read.has_cost = true;
   if (read.cost >= 0 && read.cost <= kMaxCount) return std::nullopt;
-  return Invalid("cost: write a whole number, 0 to " + std::to_string(kMaxCount));
+  return InvalidArgument("cost: write a whole number, 0 to " + std::to_string(kMaxCount));
 }
 
 // A length in milliseconds, none above `most`.
@@ -69,7 +68,8 @@ std::optional<Error> ReadLength(std::uint64_t number, std::string_view field, Du
   const auto milliseconds = static_cast<std::int64_t>(number);
   const std::int64_t most_ms = std::chrono::floor<std::chrono::milliseconds>(most).count();
   if (milliseconds < 0 || milliseconds > most_ms) {
-    return Invalid(std::string(field) + ": write a whole number, 0 to " + std::to_string(most_ms));
+    return InvalidArgument(std::string(field) + ": write a whole number, 0 to " +
+                           std::to_string(most_ms));
   }
   length = std::chrono::milliseconds(milliseconds);
   return std::nullopt;
@@ -122,11 +122,12 @@ std::optional<Error> ReadCheck(std::string_view message, LimiterMessage& read) {
     const std::size_t pairs =
         read.headers.size() + read.cookies.size() + read.query.size() + read.descriptors.size();
     if (pairs > LimiterMessage::kMostPairs) {
-      return Invalid("headers, cookies, query and descriptors: there may be at most " +
-                     std::to_string(LimiterMessage::kMostPairs) + " in all");
+      return InvalidArgument("headers, cookies, query and descriptors: there may be at most " +
+                             std::to_string(LimiterMessage::kMostPairs) + " in all");
     }
     if (read.rules.size() > LimiterMessage::kMostRules) {
-      return Invalid("rules: there may be at most " + std::to_string(LimiterMessage::kMostRules));
+      return InvalidArgument("rules: there may be at most " +
+                             std::to_string(LimiterMessage::kMostRules));
     }
   }
   if (reader.is_broken()) return NotReadable();
@@ -154,8 +155,8 @@ std::optional<Error> ReadLimit(std::string_view message, LimiterMessage& read) {
     }
   }
   if (reader.is_broken()) return NotReadable();
-  if (read.key.empty()) return Invalid("key: write whom to count");
-  if (read.limit.empty()) return Invalid("limit: write how much, such as 100/min burst 50");
+  if (read.key.empty()) return InvalidArgument("key: write whom to count");
+  if (read.limit.empty()) return InvalidArgument("limit: write how much, such as 100/min burst 50");
   return std::nullopt;
 }
 
@@ -171,7 +172,7 @@ std::optional<Error> ReadReserve(std::string_view message, LimiterMessage& read)
     if (error) return error;
   }
   if (reader.is_broken()) return NotReadable();
-  if (read.cost == 0) return Invalid("cost: there is nothing to reserve; write at least 1");
+  if (read.cost == 0) return InvalidArgument("cost: there is nothing to reserve; write at least 1");
   return std::nullopt;
 }
 
@@ -188,7 +189,7 @@ std::optional<Error> ReadSettle(std::string_view message, LimiterMessage& read) 
   }
   if (reader.is_broken()) return NotReadable();
   const std::optional<ReservationId> reservation = ParseReservation(id);
-  if (!reservation) return Invalid("reservation: write what Reserve or Check answered");
+  if (!reservation) return InvalidArgument("reservation: write what Reserve or Check answered");
   read.reservation = *reservation;
   return std::nullopt;
 }
@@ -235,7 +236,7 @@ std::optional<Error> ReadLimiterMessage(std::string_view message, GrpcMethodKind
   }
   if (error) return error;
   if (method != GrpcMethodKind::kCheck && read.wait > Duration(0)) {
-    return Invalid("wait_ms: only Check waits; write 0 or leave it out");
+    return InvalidArgument("wait_ms: only Check waits; write 0 or leave it out");
   }
   return std::nullopt;
 }
@@ -248,7 +249,7 @@ std::optional<Error> ReadBatchMessage(std::string_view message,
     if (!reader.Is(1, WireType::kBytes)) continue;
     requests.push_back(reader.bytes());
     if (requests.size() > kMostGrpcBatch) {
-      return Invalid("requests: there may be at most " + std::to_string(kMostGrpcBatch));
+      return InvalidArgument("requests: there may be at most " + std::to_string(kMostGrpcBatch));
     }
   }
   if (reader.is_broken()) return NotReadable();

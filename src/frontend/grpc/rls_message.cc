@@ -8,6 +8,7 @@
 #include "base/mix.h"
 #include "frontend/decision_fields.h"
 #include "frontend/decision_json.h"
+#include "frontend/invalid_argument.h"
 #include "frontend/rate_limit_headers.h"
 #include "net/protobuf/wire.h"
 
@@ -24,12 +25,9 @@ constexpr std::uint64_t kCodeOverLimit = 2;
 constexpr std::array<std::int64_t, 8> kUnitSeconds = {0,      1,         60,         3'600,
                                                       86'400, 2'592'000, 31'536'000, 604'800};
 
-Error Invalid(std::string message) {
-  return {.code = ErrorCode::kInvalidArgument, .message = std::move(message)};
-}
-
 Error NotReadable(std::string_view what) {
-  return Invalid(std::string(what) + ": this is no such message; was it made from another .proto?");
+  return InvalidArgument(std::string(what) +
+                         ": this is no such message; was it made from another .proto?");
 }
 
 // Reads a text. False if it is none.
@@ -97,24 +95,27 @@ bool ReadDescriptor(std::string_view message, RlsRequest& request) {
 
 std::optional<Error> Check(const RlsRequest& request) {
   if (request.domain.empty()) {
-    return Invalid("domain: it must not be empty; Envoy's filter has a setting of that name");
+    return InvalidArgument(
+        "domain: it must not be empty; Envoy's filter has a setting of that name");
   }
   if (request.descriptors.empty()) {
-    return Invalid("descriptors: there must be at least one");
+    return InvalidArgument("descriptors: there must be at least one");
   }
   if (request.descriptors.size() > Engine::kMostParts) {
-    return Invalid("descriptors: there may be at most " + std::to_string(Engine::kMostParts));
+    return InvalidArgument("descriptors: there may be at most " +
+                           std::to_string(Engine::kMostParts));
   }
   for (std::size_t i = 0; i < request.descriptors.size(); ++i) {
     const RlsDescriptor& descriptor = request.descriptors[i];
     const std::string where = "descriptors[" + std::to_string(i) + "]";
-    if (descriptor.entries == 0) return Invalid(where + ".entries: there must be at least one");
+    if (descriptor.entries == 0)
+      return InvalidArgument(where + ".entries: there must be at least one");
     const auto entries = request.EntriesOf(descriptor);
     if (std::ranges::any_of(entries, [](const NamedValue& entry) { return entry.name.empty(); })) {
-      return Invalid(where + ".entries: a key must not be empty");
+      return InvalidArgument(where + ".entries: a key must not be empty");
     }
     if (descriptor.limit && !SecondsOf(descriptor.limit->unit)) {
-      return Invalid(where + ".limit.unit: write SECOND, MINUTE, HOUR, DAY, MONTH or YEAR");
+      return InvalidArgument(where + ".limit.unit: write SECOND, MINUTE, HOUR, DAY, MONTH or YEAR");
     }
   }
   return std::nullopt;
@@ -201,7 +202,7 @@ std::optional<Error> ReadRlsRequest(std::string_view message, RlsRequest& reques
   ProtobufReader reader(message);
   while (reader.Next()) {
     if (reader.Is(1, WireType::kBytes)) {
-      if (!ReadText(reader, request.domain)) return Invalid("domain: write UTF-8");
+      if (!ReadText(reader, request.domain)) return InvalidArgument("domain: write UTF-8");
     } else if (reader.Is(2, WireType::kBytes)) {
       if (!ReadDescriptor(reader.bytes(), request)) return NotReadable("descriptors");
       if (request.entries.size() > kMostEntries || request.descriptors.size() > kMostEntries) break;
@@ -211,8 +212,8 @@ std::optional<Error> ReadRlsRequest(std::string_view message, RlsRequest& reques
   }
   if (reader.is_broken()) return NotReadable("RateLimitRequest");
   if (request.entries.size() > kMostEntries) {
-    return Invalid("descriptors: there may be at most " + std::to_string(kMostEntries) +
-                   " entries in all of them");
+    return InvalidArgument("descriptors: there may be at most " + std::to_string(kMostEntries) +
+                           " entries in all of them");
   }
   return Check(request);
 }

@@ -9,6 +9,7 @@
 #include "frontend/decision_json.h"
 #include "frontend/error_table.h"
 #include "frontend/http/openapi.h"
+#include "frontend/invalid_argument.h"
 #include "frontend/json_string.h"
 #include "frontend/named_rules.h"
 #include "limit/limit_words.h"
@@ -23,10 +24,6 @@ constexpr std::string_view kMetricsType = "text/plain; version=0.0.4";
 constexpr std::size_t kMostBatchItems = 1'000;
 constexpr std::size_t kMostTopKeys = 1'000;
 constexpr std::size_t kUsualTopKeys = 20;
-
-Error Invalid(std::string message) {
-  return {.code = ErrorCode::kInvalidArgument, .message = std::move(message)};
-}
 
 struct TopCount {
   std::size_t keys = kUsualTopKeys;
@@ -142,7 +139,7 @@ std::optional<Error> HttpEndpoints::ReadQuestion(const Call& call, Question& que
   if (auto error = ReadBody(call, FormOf(call.endpoint))) return error;
   const RequestBody& body = bench_.body;
   if (call.endpoint == HttpEndpoint::kReserve && body.cost == 0) {
-    return Invalid("cost: there is nothing to reserve; write at least 1");
+    return InvalidArgument("cost: there is nothing to reserve; write at least 1");
   }
   question = {.kind = KindOf(call.endpoint),
               .request = body.request,
@@ -159,7 +156,7 @@ std::optional<Error> HttpEndpoints::ReadLimit(Question& question) {
   const RequestBody& body = bench_.body;
   if ((body.seen & SetOf(BodyField::kAlgorithm)) != 0) {
     const Result<Algorithm> known = ParseAlgorithm(body.algorithm);
-    if (!known) return Invalid("algorithm: " + known.error().message);
+    if (!known) return InvalidArgument("algorithm: " + known.error().message);
   }
   const Result<const Limit*> limit = desk_.limits.Find(body.limit, body.algorithm);
   if (!limit) return limit.error();
@@ -211,7 +208,7 @@ std::optional<Error> HttpEndpoints::ReadBatch(const Call& call, std::vector<Requ
   batch.reserve(bodies.size());
   for (const RequestBody& body : bodies) {
     if (const auto error = FindUnknownRule(desk_.engine, body.request)) {
-      return Invalid("[" + std::to_string(batch.size()) + "]." + error->message);
+      return InvalidArgument("[" + std::to_string(batch.size()) + "]." + error->message);
     }
     batch.push_back({.request = body.request, .cost = body.cost});
   }
@@ -247,8 +244,9 @@ EndpointReply HttpEndpoints::AnswerBatch(std::span<const Decision> decisions,
 EndpointReply HttpEndpoints::Top(const Call& call) {
   const TopCount count = ReadTopCount(call.query);
   if (!count.is_valid) {
-    return Refuse(Invalid("n: write ?n= and a whole number, 1 to " + std::to_string(kMostTopKeys)),
-                  call.form);
+    return Refuse(
+        InvalidArgument("n: write ?n= and a whole number, 1 to " + std::to_string(kMostTopKeys)),
+        call.form);
   }
   std::string text = "{\"keys\":[";
   for (const DeniedKey& denied : desk_.engine.TopDenied(count.keys)) {

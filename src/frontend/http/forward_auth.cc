@@ -4,6 +4,8 @@
 #include <cctype>
 #include <utility>
 
+#include "frontend/invalid_argument.h"
+
 namespace weir {
 namespace {
 
@@ -96,10 +98,6 @@ std::string_view PathOf(std::string_view uri, std::string& buffer) {
   return buffer;
 }
 
-std::unexpected<Error> Invalid(std::string_view message) {
-  return std::unexpected(Error{ErrorCode::kInvalidArgument, std::string(message)});
-}
-
 }  // namespace
 
 bool WantsDenialsBy403(std::string_view query) noexcept {
@@ -123,16 +121,16 @@ Result<Incoming> OriginalRequest(const AuthRequest& request, std::string& buffer
     const bool agree = std::ranges::all_of(
         head.headers(), [&](const NamedValue& header) { return told.Note(header); });
     if (!agree) {
-      return Invalid(
+      return std::unexpected(InvalidArgument(
           "X-Forwarded-Method, -Uri or -Host is there twice, or says something else than "
-          "X-Original-Method, -URI or -URL: the proxy must remove those that its client sent");
+          "X-Original-Method, -URI or -URL: the proxy must remove those that its client sent"));
     }
   }
   original.path = PathOf(told.has_uri() ? told.uri() : request.below, buffer);
   if (!told.method().empty()) original.method = told.method();
   if (!told.host().empty()) original.host = told.host();
   if (!std::ranges::all_of(original.method, http_bytes::IsToken)) {
-    return Invalid("X-Forwarded-Method or X-Original-Method is no method");
+    return std::unexpected(InvalidArgument("X-Forwarded-Method or X-Original-Method is no method"));
   }
   return original;
 }

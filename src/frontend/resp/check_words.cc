@@ -7,6 +7,7 @@
 #include <weir/limit.h>
 
 #include "frontend/decision_fields.h"
+#include "frontend/invalid_argument.h"
 #include "limit/limit_words.h"
 #include "policy/address.h"
 #include "policy/attribute.h"
@@ -26,7 +27,7 @@ constexpr std::array<Named, 4> kNamed = {{{"header.", &Request::headers},
 constexpr std::size_t kHeaders = 0;
 
 std::unexpected<Error> Invalid(std::string message) {
-  return std::unexpected(Error{ErrorCode::kInvalidArgument, std::move(message)});
+  return std::unexpected(InvalidArgument(std::move(message)));
 }
 
 Result<std::int64_t> ReadOption(std::string_view name, std::string_view text, std::int64_t least,

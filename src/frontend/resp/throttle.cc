@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/ticks.h"
+#include "frontend/invalid_argument.h"
 #include "limit/limit_words.h"
 #include "net/resp/writer.h"
 
@@ -12,10 +13,6 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kNames = {"key", "max_burst", "count", "period",
                                                     "quantity"};
-
-std::unexpected<Error> Invalid(std::string message) {
-  return std::unexpected(Error{ErrorCode::kInvalidArgument, std::move(message)});
-}
 
 // False if it is none, or one that nothing here accepts: up to 18 digits cannot overflow.
 bool ReadInteger(std::string_view text, std::int64_t& number) noexcept {
@@ -35,9 +32,9 @@ bool ReadInteger(std::string_view text, std::int64_t& number) noexcept {
 
 std::unexpected<Error> NotAllowed(std::size_t field, std::string_view text, std::int64_t least,
                                   std::int64_t most) {
-  return Invalid(std::string(kNames[field]) + ": " + Quoted(text) +
-                 " is not allowed; write a whole number from " + std::to_string(least) + " to " +
-                 std::to_string(most));
+  return std::unexpected(InvalidArgument(std::string(kNames[field]) + ": " + Quoted(text) +
+                                         " is not allowed; write a whole number from " +
+                                         std::to_string(least) + " to " + std::to_string(most)));
 }
 
 // Up only if there is a whole millisecond; what is less is dropped.
@@ -95,7 +92,7 @@ Result<ThrottleWords> ReadThrottleWords(ThrottleStyle style,
     const std::int64_t least = i == 4 ? (cell ? -kMaxCount : 0) : (cell && i == 1 ? 0 : 1);
     const bool read = ReadInteger(words[i], numbers[i]);
     if (cell && read && numbers[i] == 0 && (i == 2 || i == 3)) {
-      return Invalid("Cell error: Zero rates are not supported");
+      return std::unexpected(InvalidArgument("Cell error: Zero rates are not supported"));
     }
     if (!read || numbers[i] < least || numbers[i] > most) [[unlikely]]
       return NotAllowed(i, words[i], least, most);

@@ -238,7 +238,7 @@ class Calibrator {
   }
 
   void BeginTimeline() {
-    Timeline& timeline = found_.timeline;
+    RequestCurve& timeline = found_.timeline;
     timeline.step = StepFor(found_.last - found_.first);
     timeline.from = WallTime(found_.first.time_since_epoch() / timeline.step * timeline.step);
     const auto steps = static_cast<std::size_t>((found_.last - timeline.from) / timeline.step) + 1;
@@ -248,7 +248,7 @@ class Calibrator {
   }
 
   void Note(ClientId id, std::uint8_t denied, WallTime time) {
-    Timeline& timeline = found_.timeline;
+    RequestCurve& timeline = found_.timeline;
     const auto step = std::min(static_cast<std::size_t>((time - timeline.from) / timeline.step),
                                timeline.normal.size() - 1);
     const bool is_apart = apart_.Has(id);

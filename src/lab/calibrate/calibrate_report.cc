@@ -101,7 +101,7 @@ Plot PeakPlot(const Calibration& of) {
 }
 
 Plot TimePlot(const Calibration& of) {
-  const Timeline& timeline = of.timeline;
+  const RequestCurve& timeline = of.timeline;
   const double step = std::chrono::duration<double>(timeline.step).count();
   Plot plot{.title = "Requests over time",
             .note = "Averages over " + WriteValue(step, Unit::kSeconds) + ".",

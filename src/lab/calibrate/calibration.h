@@ -85,7 +85,7 @@ struct ProposedRule {
 };
 
 // Requests over time, in equal steps.
-struct Timeline {
+struct RequestCurve {
   WallTime from{};
   Duration step{0};
   std::vector<double> normal{};
@@ -132,7 +132,7 @@ struct Calibration {
 
   std::vector<double> curve_x{};
   std::vector<PeakCurve> curves{};
-  Timeline timeline{};
+  RequestCurve timeline{};
   std::size_t memory_bytes = 0;    // For all clients, at the most.
   bool changed_meanwhile = false;  // The log was another when it was read again.
   std::string policy{};            // YAML.

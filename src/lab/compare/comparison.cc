@@ -36,7 +36,7 @@ Comparison Compare(const Limit& limit, Traffic traffic, Progress* progress) {
     rival.trial = RunTrial(rival.contender.limit, traffic, progress);
     std::vector<Arrival>& passed = rival.trial.passed;
     if (!passed.empty()) length = std::max(length, passed.back().at + Duration(1));
-    if (comparison.rivals.empty()) comparison.timeline = MakeTimeline(length, period);
+    if (comparison.rivals.empty()) comparison.timeline = MakePlotBins(length, period);
     rival.passed = SumsOf(passed, comparison.timeline);
     rival.trailing = PeaksOf(passed, period, comparison.timeline);
     rival.bytes_per_key = BytesPerKey(rival.contender.limit);

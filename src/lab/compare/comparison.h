@@ -29,7 +29,7 @@ struct Comparison {
   Traffic traffic;  // Without its arrivals; those are in
   std::int64_t requests = 0;
   std::int64_t cost = 0;
-  Timeline timeline{};
+  PlotBins timeline{};
   std::vector<double> came{};  // as in Rival.
   std::vector<double> came_trailing{};
   std::vector<Rival> rivals{};

@@ -4,13 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "lab/compare/comparison.h"
+#include "lab/seconds.h"
 
 namespace weir::lab {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-double SecondsIn(Duration length) { return static_cast<double>(length.count()) / 1e9; }
 
 Json JsonOf(const Stretch& stretch) {
   return {

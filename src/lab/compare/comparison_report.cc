@@ -4,14 +4,13 @@
 #include <iterator>
 
 #include "lab/compare/comparison.h"
+#include "lab/seconds.h"
 #include "limit/limit_words.h"
 
 namespace weir::lab {
 namespace {
 
 constexpr std::size_t kSparkWidth = 16;  // A row fits into 100 columns with it.
-
-double SecondsIn(Duration length) { return static_cast<double>(length.count()) / 1e9; }
 
 // "1 s", "24 h": the period, in words.
 std::string PeriodOf(const Comparison& comparison) {

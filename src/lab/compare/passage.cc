@@ -5,8 +5,6 @@
 namespace weir::lab {
 namespace {
 
-__extension__ using Wide = __int128;
-
 // The sum of a window that only moves forward.
 class Trailing {
  public:
@@ -42,6 +40,7 @@ Stretch FindWorstWindow(std::span<const Arrival> passed, Duration length) {
 // With P the sum of all costs up to an event, the interval from i to j holds P_j - P_(i-1), so the
 // worst j for each i is the worst of all before it: one walk finds the worst pair.
 WorstBurst FindWorstBurst(std::span<const Arrival> passed, const BurstQuestion& question) {
+  __extension__ using Wide = __int128;
   const Wide period = question.period.count();
   const Wide count = question.count;
   WorstBurst worst;
@@ -73,14 +72,14 @@ WorstBurst FindWorstBurst(std::span<const Arrival> passed, const BurstQuestion& 
   return worst;
 }
 
-std::size_t Timeline::BinOf(Duration at) const {
+std::size_t PlotBins::BinOf(Duration at) const {
   const auto number = static_cast<std::size_t>(std::max(Duration(0), at) / bin);
   return std::min(number, bins - 1);
 }
 
-Timeline MakeTimeline(Duration length, Duration period) {
+PlotBins MakePlotBins(Duration length, Duration period) {
   const std::int64_t periods = std::max<std::int64_t>(1, (length + period - Duration(1)) / period);
-  Timeline timeline{.bin = period * ((periods + kMostBins - 1) / kMostBins)};
+  PlotBins timeline{.bin = period * ((periods + kMostBins - 1) / kMostBins)};
   if (periods <= kMostBins) {
     for (const std::int64_t parts : {2, 4, 5, 10, 20, 50, 100}) {
       if (periods * parts <= kMostBins && period.count() % parts == 0)
@@ -92,7 +91,7 @@ Timeline MakeTimeline(Duration length, Duration period) {
   return timeline;
 }
 
-std::vector<double> SumsOf(std::span<const Arrival> passed, const Timeline& timeline) {
+std::vector<double> SumsOf(std::span<const Arrival> passed, const PlotBins& timeline) {
   std::vector<double> sums(timeline.bins);
   for (const Arrival& event : passed) {
     sums[timeline.BinOf(event.at)] += static_cast<double>(event.cost);
@@ -101,7 +100,7 @@ std::vector<double> SumsOf(std::span<const Arrival> passed, const Timeline& time
 }
 
 std::vector<double> PeaksOf(std::span<const Arrival> passed, Duration length,
-                            const Timeline& timeline) {
+                            const PlotBins& timeline) {
   std::vector<double> peaks(timeline.bins);
   // It grows only when something goes ahead, so it is highest then or where a part begins.
   Trailing at_starts(passed, length);

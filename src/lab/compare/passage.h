@@ -42,7 +42,7 @@ struct BurstQuestion {
 WorstBurst FindWorstBurst(std::span<const Arrival> passed, const BurstQuestion& question);
 
 // The time that is drawn, in equal parts.
-struct Timeline {
+struct PlotBins {
   Duration bin{1};
   std::size_t bins = 0;
 
@@ -50,12 +50,12 @@ struct Timeline {
 };
 inline constexpr std::int64_t kMostBins = 600;
 // A part goes into the period without rest, or the period into it.
-Timeline MakeTimeline(Duration length, Duration period);
+PlotBins MakePlotBins(Duration length, Duration period);
 
 // How much went ahead in each part.
-std::vector<double> SumsOf(std::span<const Arrival> passed, const Timeline& timeline);
+std::vector<double> SumsOf(std::span<const Arrival> passed, const PlotBins& timeline);
 // The most that the trailing window (t - length, t] held at any t of each part.
 std::vector<double> PeaksOf(std::span<const Arrival> passed, Duration length,
-                            const Timeline& timeline);
+                            const PlotBins& timeline);
 
 }  // namespace weir::lab

@@ -96,13 +96,13 @@ TEST(Passage, IsDrawnInAtMostSixHundredParts) {
                                        {Duration(1), seconds(1)},
                                        {milliseconds(2'500), seconds(1)},
                                        {Duration(999), Duration(7)}}) {
-    const Timeline timeline = MakeTimeline(length, period);
+    const PlotBins timeline = MakePlotBins(length, period);
     EXPECT_LE(timeline.bins, 600U);
     EXPECT_GE(timeline.bins, 1U);
     EXPECT_GE(timeline.bin * static_cast<std::int64_t>(timeline.bins), length);
     EXPECT_TRUE(period % timeline.bin == Duration(0) || timeline.bin % period == Duration(0));
   }
-  EXPECT_EQ(MakeTimeline(seconds(10), seconds(1)).bin, milliseconds(20));
+  EXPECT_EQ(MakePlotBins(seconds(10), seconds(1)).bin, milliseconds(20));
 }
 
 TEST(Passage, LosesNeitherRequestsNorPeaksWhenItIsDrawn) {
@@ -110,7 +110,7 @@ TEST(Passage, LosesNeitherRequestsNorPeaksWhenItIsDrawn) {
     SCOPED_TRACE(seed);
     const std::vector<Arrival> events = Some(seed);
     const Duration window = milliseconds(100);
-    const Timeline timeline = MakeTimeline(events.back().at + Duration(1), milliseconds(700));
+    const PlotBins timeline = MakePlotBins(events.back().at + Duration(1), milliseconds(700));
     double sum = 0;
     for (const double part : SumsOf(events, timeline)) sum += part;
     EXPECT_EQ(static_cast<std::int64_t>(sum), SumIn(events, Duration(-1), events.back().at));

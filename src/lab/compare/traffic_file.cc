@@ -136,7 +136,9 @@ void SortByTime(std::vector<Arrival>& arrivals) {
   arrivals = std::move(sorted);
 }
 
-Error Refused(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
+Error UnreadableTraffic(std::string message) {
+  return {ErrorCode::kInvalidArgument, std::move(message)};
+}
 
 }  // namespace
 
@@ -153,18 +155,19 @@ Result<Traffic> ReadTraffic(std::string_view text, const std::string& name, Dura
     if (line.empty()) continue;
     const auto arrival = ReadLine(line);
     if (!arrival) {
-      return std::unexpected(Refused(name + ":" + std::to_string(number) + ": " + arrival.error()));
+      return std::unexpected(
+          UnreadableTraffic(name + ":" + std::to_string(number) + ": " + arrival.error()));
     }
     if (std::ssize(traffic.arrivals) == kMostArrivals) {
-      return std::unexpected(Refused(name + ": there are more than " +
-                                     std::to_string(kMostArrivals) +
-                                     " requests; take a part of them, or weir replay"));
+      return std::unexpected(UnreadableTraffic(name + ": there are more than " +
+                                               std::to_string(kMostArrivals) +
+                                               " requests; take a part of them, or weir replay"));
     }
     traffic.arrivals.push_back(*arrival);
   }
   if (traffic.arrivals.empty()) {
-    return std::unexpected(
-        Refused(name + ": there is no request in it; write one time in seconds on every line"));
+    return std::unexpected(UnreadableTraffic(
+        name + ": there is no request in it; write one time in seconds on every line"));
   }
   if (!std::ranges::is_sorted(traffic.arrivals, {}, &Arrival::at)) {
     traffic.warnings.push_back("The times in " + name +
@@ -177,8 +180,8 @@ Result<Traffic> ReadTraffic(std::string_view text, const std::string& name, Dura
   for (Arrival& arrival : traffic.arrivals) arrival.at -= traffic.start.time_since_epoch();
   traffic.length = std::max(period, traffic.arrivals.back().at + Duration(1));
   if (traffic.length > kLongestTraffic) {
-    return std::unexpected(Refused(name + ": from the first request to the last it is more than " +
-                                   TextOf(kLongestTraffic)));
+    return std::unexpected(UnreadableTraffic(
+        name + ": from the first request to the last it is more than " + TextOf(kLongestTraffic)));
   }
   return traffic;
 }

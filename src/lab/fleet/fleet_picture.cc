@@ -4,12 +4,11 @@
 #include <limits>
 
 #include "lab/fleet/fleet_report.h"
+#include "lab/seconds.h"
 #include "limit/limit_words.h"
 
 namespace weir::lab {
 namespace {
-
-double Seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
 
 // Parts of the time in which people asked, all of the same length.
 class Bins {
@@ -28,7 +27,7 @@ class Bins {
         static_cast<std::size_t>(std::max<std::int64_t>(1, (ends - Duration(1)) / length_ + 1));
   }
   std::size_t count() const { return count_; }
-  double seconds() const { return Seconds(length_); }
+  double seconds() const { return SecondsIn(length_); }
   std::size_t Of(Duration at) const {
     return std::min(count_ - 1, static_cast<std::size_t>(std::max(at, Duration(0)) / length_));
   }
@@ -79,8 +78,8 @@ class Painter {
       if (fault.server && record_.servers > 1) {
         label += ", server " + std::to_string(*fault.server + 1);
       }
-      bands.push_back({.from = Seconds(fault.begins),
-                       .to = Seconds(std::max(fault.ends, fault.begins)),
+      bands.push_back({.from = SecondsIn(fault.begins),
+                       .to = SecondsIn(std::max(fault.ends, fault.begins)),
                        .label = std::move(label),
                        .tone = fault.is_harmless ? Tone::kQuiet : Tone::kWarning});
     }
@@ -142,7 +141,7 @@ class Painter {
                               limit.spec().period <= record_.asked_until;
         if (!has_rate || use.is_shadow) continue;
         parts[static_cast<std::size_t>(use.track)] += static_cast<double>(use.cost) *
-                                                      Seconds(limit.spec().period) /
+                                                      SecondsIn(limit.spec().period) /
                                                       static_cast<double>(PromisedIn(limit));
       }
     }
@@ -241,13 +240,14 @@ class Painter {
     for (const Asked& asked : record_.asked) {
       if (asked.answers == 0) continue;
       double& value = worst[bins_.Of(asked.answered)];
-      const double took = Seconds(asked.answered - asked.at);
+      const double took = SecondsIn(asked.answered - asked.at);
       value = std::isnan(value) ? took : std::max(value, took);
     }
-    return {.title = "The slowest answer",
-            .y_axis = {.label = "took", .unit = Unit::kSeconds},
-            .series = {{.name = "slowest", .values = worst}},
-            .lines = {{.y = Seconds(record_.timeout), .label = "timeout", .tone = Tone::kWarning}}};
+    return {
+        .title = "The slowest answer",
+        .y_axis = {.label = "took", .unit = Unit::kSeconds},
+        .series = {{.name = "slowest", .values = worst}},
+        .lines = {{.y = SecondsIn(record_.timeout), .label = "timeout", .tone = Tone::kWarning}}};
   }
 
   const Scenario& scenario_;

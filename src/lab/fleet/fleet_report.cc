@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "lab/seconds.h"
 #include "limit/limit_words.h"
 #include "policy/policy_words.h"
 
@@ -15,7 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-double Seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
 double Number(std::uint64_t count) { return static_cast<double>(count); }
 
 std::string Hex(std::uint64_t value) {
@@ -134,7 +134,7 @@ Table NodeTable(const Record& record, const Measures& measures) {
   }
   for (std::size_t i = 0; i < measures.by_node.size(); ++i) {
     std::vector<Cell>& cells = nodes.Add("node " + std::to_string(i + 1), measures.by_node[i]);
-    if (record.is_shared()) cells.emplace_back(Seconds(record.node_notes[i].degraded));
+    if (record.is_shared()) cells.emplace_back(SecondsIn(record.node_notes[i].degraded));
   }
   return std::move(nodes.table());
 }
@@ -161,7 +161,7 @@ Table FaultTable(const Record& record) {
                           {.label = "to", .unit = Unit::kSeconds}}};
   for (const FaultNote& fault : record.faults) {
     table.rows.push_back(
-        {Cell(fault.name), Cell(WhomText(fault)), Seconds(fault.begins), Seconds(fault.ends)});
+        {Cell(fault.name), Cell(WhomText(fault)), SecondsIn(fault.begins), SecondsIn(fault.ends)});
   }
   return table;
 }
@@ -215,13 +215,13 @@ Report FleetReport(const Scenario& scenario, const Outcome& outcome, const Repor
       {"requests", WriteValue(Number(measures.all.requests), Unit::kCount)},
       {"admitted", WriteValue(Number(measures.all.admitted) / requests, Unit::kPercent)},
       {"denied", WriteValue(Number(measures.all.denied) / requests, Unit::kPercent)},
-      {"simulated", WriteValue(Seconds(record.ended), Unit::kSeconds)},
+      {"simulated", WriteValue(SecondsIn(record.ended), Unit::kSeconds)},
       {"run", Hex(record.fingerprint)},
       {"build", context.build}};
   if (record.is_shared()) {
-    report.facts.push_back({"degraded", WriteValue(Seconds(measures.degraded), Unit::kSeconds)});
+    report.facts.push_back({"degraded", WriteValue(SecondsIn(measures.degraded), Unit::kSeconds)});
     report.facts.push_back(
-        {"slowest answer", WriteValue(Seconds(measures.most_latency), Unit::kSeconds)});
+        {"slowest answer", WriteValue(SecondsIn(measures.most_latency), Unit::kSeconds)});
   }
   if (measures.all.By(Source::kOpen) > 0) {
     report.warnings.push_back(
@@ -260,7 +260,7 @@ Report CampaignReport(const Scenario& scenario, const CampaignResult& result,
       {"seeds", std::to_string(first_seed) + " to " + std::to_string(first_seed + result.runs - 1)},
       {"clean", std::to_string(result.clean) + " of " + std::to_string(result.runs)},
       {"requests", WriteValue(Number(result.requests), Unit::kCount)},
-      {"simulated", WriteValue(Seconds(result.simulated), Unit::kSeconds)},
+      {"simulated", WriteValue(SecondsIn(result.simulated), Unit::kSeconds)},
       {"build", build}};
   report.sections.emplace_back(InvariantTable(result.verdict));
   return report;
@@ -281,17 +281,17 @@ Json ToJson(const Scenario& scenario, const Outcome& outcome, const ReportContex
                {"layout", NameOf(record.layout)},
                {"nodes", record.nodes},
                {"servers", record.servers},
-               {"simulated_seconds", Seconds(record.ended)},
+               {"simulated_seconds", SecondsIn(record.ended)},
                {"invariants", ToJson(outcome.verdict)},
                {"unmet_expectations", outcome.unmet},
                {"all", ToJson(measures.all)},
                {"lost", measures.lost},
                {"unreached", measures.unreached},
-               {"degraded_seconds", Seconds(measures.degraded)},
+               {"degraded_seconds", SecondsIn(measures.degraded)},
                {"latency_seconds",
-                {{"median", Seconds(measures.median_latency)},
-                 {"p99", Seconds(measures.p99_latency)},
-                 {"most", Seconds(measures.most_latency)}}}};
+                {{"median", SecondsIn(measures.median_latency)},
+                 {"p99", SecondsIn(measures.p99_latency)},
+                 {"most", SecondsIn(measures.most_latency)}}}};
   Json rules = Json::array();
   for (std::size_t i = 0; i < record.rules.size(); ++i) {
     rules.push_back({{"rule", record.rules[i]},
@@ -303,7 +303,7 @@ Json ToJson(const Scenario& scenario, const Outcome& outcome, const ReportContex
   json["by_node"] = Json::array();
   for (std::size_t i = 0; i < measures.by_node.size(); ++i) {
     Json node = ToJson(measures.by_node[i]);
-    node["degraded_seconds"] = Seconds(record.node_notes[i].degraded);
+    node["degraded_seconds"] = SecondsIn(record.node_notes[i].degraded);
     json["by_node"].push_back(std::move(node));
   }
   json["by_clients"] = Json::object();
@@ -314,8 +314,8 @@ Json ToJson(const Scenario& scenario, const Outcome& outcome, const ReportContex
   for (const FaultNote& fault : record.faults) {
     json["faults"].push_back({{"what", fault.name},
                               {"whom", WhomText(fault)},
-                              {"from_seconds", Seconds(fault.begins)},
-                              {"to_seconds", Seconds(fault.ends)}});
+                              {"from_seconds", SecondsIn(fault.begins)},
+                              {"to_seconds", SecondsIn(fault.ends)}});
   }
   json["notices"] = record.notices;
   json["plots"] = ToJson(FleetPicture(scenario, outcome));
@@ -335,7 +335,7 @@ Json ToJson(const Scenario& scenario, const CampaignResult& result, std::uint64_
           {"seeds", result.runs},
           {"clean", result.clean},
           {"requests", result.requests},
-          {"simulated_seconds", Seconds(result.simulated)},
+          {"simulated_seconds", SecondsIn(result.simulated)},
           {"invariants", ToJson(result.verdict)},
           {"broken", broken}};
 }

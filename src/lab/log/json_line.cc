@@ -22,11 +22,9 @@ struct Node {
   std::map<std::string, Node, std::less<>> inner{};
 };
 
-char Lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-std::string LowerCase(std::string_view text) {
+std::string InLowerCase(std::string_view text) {
   std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), Lower);
+  std::ranges::transform(lower, lower.begin(), LowerCase);
   return lower;
 }
 
@@ -40,7 +38,7 @@ struct JsonPlan {
 
   void Add(std::string_view column) {
     Node* node = &root;
-    const std::string lower = LowerCase(column);
+    const std::string lower = InLowerCase(column);
     for (std::size_t from = 0; from <= lower.size();) {
       const std::size_t dot = std::min(lower.find('.', from), lower.size());
       node = &node->inner[lower.substr(from, dot - from)];
@@ -112,7 +110,7 @@ class JsonParser final : public LineParser {
 
   bool TakeNamed(std::string_view key, ondemand::value& value, const Node& node, int depth) {
     lower_.assign(key);
-    std::ranges::transform(lower_, lower_.begin(), Lower);
+    std::ranges::transform(lower_, lower_.begin(), LowerCase);
     const auto found = node.inner.find(lower_);
     // What nobody asks for must still be JSON.
     if (found == node.inner.end() || depth >= kDeepest) return Skip(value);

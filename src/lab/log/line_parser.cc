@@ -7,6 +7,11 @@
 #include "lab/log/log_time.h"
 
 namespace weir::lab {
+namespace {
+
+using Kind = LineResult::Kind;
+
+}  // namespace
 
 char* Texts::Room(std::size_t bytes) {
   if (bytes > kPieceBytes / 4) {
@@ -172,7 +177,6 @@ void RecordBuilder::Take(const ColumnUse& use, std::string_view value) {
 }
 
 LineResult RecordBuilder::Finish() {
-  using Kind = LineResult::Kind;
   const std::string_view time = Of(Field::kTime);
   if (time.empty()) return {.kind = Kind::kUnparsed, .why = "no time", .lacks_time_column = true};
   const std::optional<WallTime> parsed = ParseTime(time);

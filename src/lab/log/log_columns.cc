@@ -88,10 +88,8 @@ constexpr UsualNames kCombined = {
     Names(),         kCombinedMethod, kCombinedPath, kCombinedHost, kCombinedUserAgent,
     kCombinedStatus, Names(),         Names()};
 
-char Lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 bool EqualWithoutCase(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, [](char x, char y) { return Lower(x) == Lower(y); });
+  return std::ranges::equal(a, b, [](char x, char y) { return LowerCase(x) == LowerCase(y); });
 }
 
 }  // namespace

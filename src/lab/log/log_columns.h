@@ -55,6 +55,11 @@ struct ColumnNames {
   bool user_agent = true;  // As LogSettings::user_agent.
 };
 
+// Of ASCII letters only, whatever the locale says.
+constexpr char LowerCase(char c) noexcept {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
 // Names that are usual in a format, the first first. Compared without regard to case.
 using UsualNames = std::array<std::span<const std::string_view>, kFields>;
 const UsualNames& UsualNamesOf(std::string_view format);

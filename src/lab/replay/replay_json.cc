@@ -1,15 +1,12 @@
 #include <nlohmann/json.hpp>
 
 #include "lab/replay/replay_report.h"
+#include "lab/seconds.h"
 
 namespace weir::lab {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-double Seconds(WallTime time) {
-  return std::chrono::duration<double>(time.time_since_epoch()).count();
-}
 
 Json JsonOf(const std::vector<TalliedKey>& keys, const std::vector<RuleOutcome>& rules,
             bool with_requests) {
@@ -37,8 +34,8 @@ Json JsonOf(const PolicyOutcome& outcome) {
          {"denied", rule.denied},
          {"shadow_denied", rule.shadow_denied},
          {"keys_denied", rule.keys_denied},
-         {"first_denied", denies ? Json(Seconds(rule.first_denied)) : Json()},
-         {"last_denied", denies ? Json(Seconds(rule.last_denied)) : Json()},
+         {"first_denied", denies ? Json(SecondsSinceEpoch(rule.first_denied)) : Json()},
+         {"last_denied", denies ? Json(SecondsSinceEpoch(rule.last_denied)) : Json()},
          {"delayed", rule.delayed},
          {"longest_delay_ms", RoundUpTo<std::chrono::milliseconds>(rule.longest_delay)}});
   }
@@ -87,7 +84,8 @@ Json JsonOf(const LogCounts& of) {
 Json TimesOf(const TimeBins& bins, const std::vector<std::string>& names) {
   Json times = Json::array();
   Json series = Json::object();
-  for (std::size_t bin = 0; bin < bins.size(); ++bin) times.push_back(Seconds(bins.BeginOf(bin)));
+  for (std::size_t bin = 0; bin < bins.size(); ++bin)
+    times.push_back(SecondsSinceEpoch(bins.BeginOf(bin)));
   for (std::size_t i = 0; i < names.size(); ++i) {
     Json values = Json::array();
     for (std::size_t bin = 0; bin < bins.size(); ++bin) values.push_back(bins.Count(bin, i));
@@ -109,10 +107,14 @@ std::string JsonOf(const ReplayResult& result, const ReplayShown& shown) {
   std::vector<std::string> series = {"requests"};
   for (const RuleOutcome& rule : result.outcome.rules) series.push_back("denied:" + rule.name);
   series.emplace_back("denied:");
-  Json json = {{"policy", shown.policy},          {"partial", account.is_cut_short},
-               {"warnings", std::move(warnings)}, {"lines", account.lines},
-               {"left_out", account.left_out},    {"left_out_share", account.left_out_share},
-               {"first", Seconds(result.first)},  {"last", Seconds(result.last)},
+  Json json = {{"policy", shown.policy},
+               {"partial", account.is_cut_short},
+               {"warnings", std::move(warnings)},
+               {"lines", account.lines},
+               {"left_out", account.left_out},
+               {"left_out_share", account.left_out_share},
+               {"first", SecondsSinceEpoch(result.first)},
+               {"last", SecondsSinceEpoch(result.last)},
                {"spread", shown.spread}};
   json.update(JsonOf(result.outcome));
   json["over_time"] = TimesOf(result.bins, series);

@@ -4,14 +4,12 @@
 #include <limits>
 
 #include "lab/replay/spread.h"
+#include "lab/seconds.h"
 
 namespace weir::lab {
 namespace {
 
 double Number(std::uint64_t count) { return static_cast<double>(count); }
-double Seconds(WallTime time) {
-  return std::chrono::duration<double>(time.time_since_epoch()).count();
-}
 std::string Count(std::uint64_t count) { return WriteValue(Number(count), Unit::kCount); }
 double Share(std::uint64_t part, std::uint64_t all) {
   return all == 0 ? 0 : Number(part) / Number(all);
@@ -42,8 +40,10 @@ std::vector<Fact> FactsOf(const ReplayResult& result, const ReplayShown& shown) 
     facts.push_back({.label = "newly allowed", .value = Count(result.newly_allowed.requests)});
   }
   if (outcome.requests > 0) {
-    facts.push_back({.label = "from", .value = WriteValue(Seconds(result.first), Unit::kTime)});
-    facts.push_back({.label = "to", .value = WriteValue(Seconds(result.last), Unit::kTime)});
+    facts.push_back(
+        {.label = "from", .value = WriteValue(SecondsSinceEpoch(result.first), Unit::kTime)});
+    facts.push_back(
+        {.label = "to", .value = WriteValue(SecondsSinceEpoch(result.last), Unit::kTime)});
   }
   return facts;
 }
@@ -66,8 +66,8 @@ Table RulesTable(const PolicyOutcome& outcome, const std::string& title) {
     table.rows.push_back({rule.name, Number(rule.allowed),
                           Cell(Number(rule.denied), denies ? Tone::kBad : Tone::kPlain),
                           Share(rule.denied, rule.allowed + rule.denied), Number(rule.keys_denied),
-                          denies ? Cell(Seconds(rule.first_denied)) : Cell("-"),
-                          denies ? Cell(Seconds(rule.last_denied)) : Cell("-")});
+                          denies ? Cell(SecondsSinceEpoch(rule.first_denied)) : Cell("-"),
+                          denies ? Cell(SecondsSinceEpoch(rule.last_denied)) : Cell("-")});
   }
   if (outcome.deny_list > 0) {
     table.rows.push_back(
@@ -140,7 +140,8 @@ Plot PlotOf(const TimeBins& bins, const std::string& title,
                     WriteValue(std::chrono::duration<double>(bins.width()).count(), Unit::kSeconds),
             .x_axis = {.label = "time", .unit = Unit::kTime},
             .y_axis = {.label = "requests"}};
-  for (std::size_t bin = 0; bin < bins.size(); ++bin) plot.x.push_back(Seconds(bins.BeginOf(bin)));
+  for (std::size_t bin = 0; bin < bins.size(); ++bin)
+    plot.x.push_back(SecondsSinceEpoch(bins.BeginOf(bin)));
   for (std::size_t i = 0; i < series.size(); ++i) {
     Series one{.name = series[i].first, .style = Series::Style::kSteps, .tone = series[i].second};
     bool some = i == 0;

@@ -9,7 +9,7 @@
 namespace weir::resp {
 namespace {
 
-using Kind = CommandReading::Kind;
+using CommandKind = CommandReading::Kind;
 using Problem = CommandReading::Problem;
 
 // "$0\r\n\r\n": no argument is shorter.
@@ -71,11 +71,11 @@ Line ReadNumber(const char*& at, const char* end, std::size_t& number) noexcept 
 }
 
 constexpr CommandReading Malformed(Problem problem, char got = 0) noexcept {
-  return {.kind = Kind::kMalformed, .problem = problem, .got = got};
+  return {.kind = CommandKind::kMalformed, .problem = problem, .got = got};
 }
 
 constexpr CommandReading TooLarge(Problem problem) noexcept {
-  return {.kind = Kind::kTooLarge, .problem = problem};
+  return {.kind = CommandKind::kTooLarge, .problem = problem};
 }
 
 }  // namespace
@@ -94,7 +94,7 @@ struct CommandReader::Walk {
   // Goes on to the end of the last argument, as far as the bytes go. `words` is where to put the
   // arguments, or null.
   void Go(std::string_view* words) noexcept {
-    reading.kind = Kind::kCommand;
+    reading.kind = CommandKind::kCommand;
     while (left > 0) {
       const char* text = at;
       std::size_t length = 0;
@@ -166,11 +166,11 @@ CommandReading CommandReader::ReadArray(std::string_view input, std::span<std::s
   const auto header = static_cast<std::size_t>(at - input.data());
   if (negative || count == 0) {
     Forget();
-    return {.kind = Kind::kCommand, .used = header};
+    return {.kind = CommandKind::kCommand, .used = header};
   }
   if (count > bounds.arguments) return TooLarge(Problem::kTooManyArguments);
   if (header + count * kShortestArgument > bounds.bytes) return TooLarge(Problem::kTooManyBytes);
-  if (count > room.size()) return {.kind = Kind::kNoRoom};
+  if (count > room.size()) return {.kind = CommandKind::kNoRoom};
 
   // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): its end is there too.
   Walk walk{.begin = input.data(), .at = at, .end = end, .left = count, .most = bounds.bytes};
@@ -187,17 +187,17 @@ CommandReading CommandReader::Resume(std::string_view input, std::span<std::stri
             .left = left_,
             .most = bounds.bytes};
   walk.Go(nullptr);
-  if (walk.reading.kind != Kind::kCommand) return Ended(walk, input, bounds);
+  if (walk.reading.kind != CommandKind::kCommand) return Ended(walk, input, bounds);
   return ReadArray(input.substr(0, walk.passed()), room, bounds);
 }
 
 CommandReading CommandReader::Ended(const Walk& walk, std::string_view input,
                                     const CommandBounds& bounds) noexcept {
   CommandReading reading = walk.reading;
-  if (reading.kind == Kind::kCommand) [[likely]] {
+  if (reading.kind == CommandKind::kCommand) [[likely]] {
     Forget();
     reading.used = walk.passed();
-  } else if (reading.kind == Kind::kIncomplete) {
+  } else if (reading.kind == CommandKind::kIncomplete) {
     scanned_ = walk.passed();
     left_ = walk.left;
     awaited_ = walk.awaited;
@@ -221,13 +221,13 @@ CommandReading CommandReader::ReadLine(std::span<char> input, std::span<std::str
     scanned_ = text.size();
     return Incomplete(text.size() + 1, text, bounds);
   }
-  if (room.size() < bounds.arguments) return {.kind = Kind::kNoRoom};
+  if (room.size() < bounds.arguments) return {.kind = CommandKind::kNoRoom};
   Forget();
   const std::size_t length = line_end > 0 && text[line_end - 1] == '\r' ? line_end - 1 : line_end;
   const Words words = SplitWords(input.first(length), room.first(bounds.arguments));
   if (words.outcome == Words::Outcome::kUnbalancedQuotes) return Malformed(Problem::kQuotes);
   if (words.outcome == Words::Outcome::kTooMany) return TooLarge(Problem::kTooManyArguments);
-  return {.kind = Kind::kCommand, .used = line_end + 1, .arguments = words.count};
+  return {.kind = CommandKind::kCommand, .used = line_end + 1, .arguments = words.count};
 }
 
 std::string ErrorText(const CommandReading& reading) {

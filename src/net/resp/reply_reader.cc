@@ -8,7 +8,7 @@
 namespace weir::resp {
 namespace {
 
-using Kind = ReplyItem::Kind;
+using ItemKind = ReplyItem::Kind;
 
 constexpr bool IsDigit(char c) noexcept { return c >= '0' && c <= '9'; }
 
@@ -101,27 +101,27 @@ ReplyReading ReplyReader::Read(std::string_view input) noexcept {
 ReplyReading ReplyReader::ReadLineItem(char type, std::string_view line) noexcept {
   switch (type) {
     case '+':
-      return Item({.kind = Kind::kSimple, .text = line});
+      return Item({.kind = ItemKind::kSimple, .text = line});
     case '-':
-      return Item({.kind = Kind::kError, .text = line});
+      return Item({.kind = ItemKind::kError, .text = line});
     case '(':
       if (!IsBigNumber(line)) return Malformed("not a big number");
-      return Item({.kind = Kind::kBigNumber, .text = line});
+      return Item({.kind = ItemKind::kBigNumber, .text = line});
     case '_':
       if (!line.empty()) return Malformed("a null has nothing in it");
-      return Item({.kind = Kind::kNull});
+      return Item({.kind = ItemKind::kNull});
     case '#':
       if (line != "t" && line != "f") return Malformed("not a boolean");
-      return Item({.kind = Kind::kBoolean, .integer = line == "t" ? 1 : 0});
+      return Item({.kind = ItemKind::kBoolean, .integer = line == "t" ? 1 : 0});
     case ',': {
       const std::optional<double> number = Double(line);
       if (!number) return Malformed("not a double");
-      return Item({.kind = Kind::kDouble, .number = *number});
+      return Item({.kind = ItemKind::kDouble, .number = *number});
     }
     default: {
       const std::optional<std::int64_t> integer = Integer(line);
       if (!integer) return Malformed("not an integer");
-      return Item({.kind = Kind::kInteger, .integer = *integer});
+      return Item({.kind = ItemKind::kInteger, .integer = *integer});
     }
   }
 }
@@ -130,7 +130,7 @@ ReplyReading ReplyReader::ReadText(char type, std::string_view line,
                                    std::string_view input) noexcept {
   const std::size_t header = line.size() + 3;
   const std::optional<std::int64_t> length = Integer(line);
-  if (length && *length == -1 && type == '$') return Ended(Item({.kind = Kind::kNull}), header);
+  if (length && *length == -1 && type == '$') return Ended(Item({.kind = ItemKind::kNull}), header);
   if (!length || *length < 0) return Malformed("invalid bulk length");
   const auto size = static_cast<std::size_t>(*length);
   if (size > bounds_.bytes) return Malformed("a text is too long");
@@ -140,14 +140,16 @@ ReplyReading ReplyReader::ReadText(char type, std::string_view line,
   }
   const std::string_view text = input.substr(0, size);
   if (type == '=' && (size < 4 || text[3] != ':')) return Malformed("a text without its format");
-  const Kind kind = type == '$' ? Kind::kBulk : type == '!' ? Kind::kError : Kind::kVerbatim;
+  const ItemKind kind = type == '$'   ? ItemKind::kBulk
+                        : type == '!' ? ItemKind::kError
+                                      : ItemKind::kVerbatim;
   return Ended(Item({.kind = kind, .text = text}), header + size + 2);
 }
 
 ReplyReading ReplyReader::BeginGroup(char type, std::string_view line) noexcept {
   const std::size_t header = line.size() + 3;
   const std::optional<std::int64_t> count = Integer(line);
-  if (count && *count == -1 && type == '*') return Ended(Item({.kind = Kind::kNull}), header);
+  if (count && *count == -1 && type == '*') return Ended(Item({.kind = ItemKind::kNull}), header);
   if (!count || *count < 0) return Malformed("invalid multibulk length");
   const bool pairs = type == '%' || type == '|';
   const auto declared = static_cast<std::size_t>(*count);
@@ -158,11 +160,11 @@ ReplyReading ReplyReader::BeginGroup(char type, std::string_view line) noexcept 
   if (depth_ >= std::min(bounds_.depth, ReplyBounds::kMostDepth)) {
     return Malformed("a reply is too deep");
   }
-  const Kind kind = type == '*'   ? Kind::kArray
-                    : type == '%' ? Kind::kMap
-                    : type == '~' ? Kind::kSet
-                    : type == '>' ? Kind::kPush
-                                  : Kind::kAttribute;
+  const ItemKind kind = type == '*'   ? ItemKind::kArray
+                        : type == '%' ? ItemKind::kMap
+                        : type == '~' ? ItemKind::kSet
+                        : type == '>' ? ItemKind::kPush
+                                      : ItemKind::kAttribute;
   ReplyReading reading = Item({.kind = kind, .depth = depth_, .count = inside});
   reading.used = header;
   items_ += inside;

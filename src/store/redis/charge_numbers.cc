@@ -9,12 +9,9 @@
 namespace weir::redis {
 namespace {
 
-__extension__ using Wide = __int128;
-
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr std::int64_t kSecond = 1'000'000'000;
 // Longer than any level, and short enough to be added to one.
-constexpr std::int64_t kMostTime = std::int64_t{10} * 366 * 86'400 * kSecond;
+constexpr std::int64_t kMostTime = std::int64_t{10} * 366 * 86'400 * kNanosecondsPerSecond;
 // Above every count and cost that makes a difference; sums stay exact.
 constexpr std::int64_t kMostUnits = 4 * kMaxCount;
 
@@ -23,6 +20,7 @@ std::int64_t Nanoseconds(std::int64_t ticks) noexcept {
 }
 
 std::int64_t TimeOf(const Limit& limit, std::int64_t units) noexcept {
+  __extension__ using Wide = __int128;
   const Wide time = Wide{std::max<std::int64_t>(0, units)} * Nanoseconds(limit.emission_interval());
   return time > kMostTime ? kMostTime : static_cast<std::int64_t>(time);
 }
@@ -54,9 +52,9 @@ void AppendPair(std::vector<double>& numbers, std::int64_t nanoseconds) {
     numbers.push_back(0);
     return;
   }
-  const std::int64_t seconds = nanoseconds / kSecond;
+  const std::int64_t seconds = nanoseconds / kNanosecondsPerSecond;
   numbers.push_back(static_cast<double>(seconds));
-  numbers.push_back(static_cast<double>(nanoseconds % kSecond));
+  numbers.push_back(static_cast<double>(nanoseconds % kNanosecondsPerSecond));
 }
 
 double Number(std::int64_t nanoseconds) noexcept {
@@ -84,7 +82,7 @@ void AppendCalendar(std::vector<double>& numbers, const Limit& limit, WallTime w
   numbers.push_back(seconds(window.start));
   numbers.push_back(seconds(window.end));
   numbers.push_back(seconds(limit.calendar()->WindowAt(window.end).end));
-  const std::int64_t fresh_after = limit.time_to_fresh().count() / kSecond;
+  const std::int64_t fresh_after = limit.time_to_fresh().count() / kNanosecondsPerSecond;
   numbers.push_back(static_cast<double>(fresh_after));
 }
 

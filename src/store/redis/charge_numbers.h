@@ -15,6 +15,8 @@ namespace weir::redis {
 // Where all times on a shared store count from: 2025-01-01.
 inline constexpr WallTime kEpoch{std::chrono::sys_days(std::chrono::year(2025) / 1 / 1)};
 
+inline constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
+
 // A change of a bucket's level (how long until it is full), in nanoseconds.
 struct LevelChange {
   enum class Kind : std::uint8_t {

@@ -11,12 +11,9 @@
 namespace weir::redis {
 namespace {
 
-// While all is well, while it is not, and never more often than the last.
-constexpr Duration kAskWhenWell = std::chrono::seconds(10);
-constexpr Duration kAskWhenNot = std::chrono::milliseconds(250);
-constexpr Duration kLeastPause = std::chrono::milliseconds(100);
-// For so long one that has left may still be pointed to.
-constexpr Duration kRemembered = std::chrono::seconds(2);
+// Between two questions for the slots: while all is well, and at least.
+constexpr Duration kSlotsPauseWhenWell = std::chrono::seconds(10);
+constexpr Duration kLeastSlotsPause = std::chrono::milliseconds(100);
 // No cluster has more; who points to more is not to be believed.
 constexpr std::size_t kMostMembers = 2'048;
 
@@ -49,7 +46,7 @@ Cluster::Cluster(NodeMaker maker)
       owners_(kSlots, nullptr),
       timer_(maker_.loop.MakeTimer([this] { Tick(); })) {
   AddSeeds();
-  ask_at_ = Time() + kAskWhenNot;
+  ask_at_ = Time() + kPauseWhenNotWell;
   WakeBy(ask_at_);
 }
 
@@ -139,7 +136,7 @@ void Cluster::OnReady(Node&) noexcept {
 
 void Cluster::AskSoon() noexcept {
   const SteadyTime now = Time();
-  const SteadyTime earliest = asked_at_ == SteadyTime::min() ? now : asked_at_ + kLeastPause;
+  const SteadyTime earliest = asked_at_ == SteadyTime::min() ? now : asked_at_ + kLeastSlotsPause;
   ask_at_ = std::min(ask_at_, std::max(now, earliest));
   WakeBy(ask_at_);
 }
@@ -207,7 +204,7 @@ void Cluster::DropUnlisted(SteadyTime now) {
   if (!has_map_) return;
   std::erase_if(members_, [&](const auto& entry) {
     const Member& member = entry.second;
-    return member.unlisted && *member.unlisted + kRemembered < now && member.node->is_idle() &&
+    return member.unlisted && *member.unlisted + kFormerKeptFor < now && member.node->is_idle() &&
            !SlotOf(*member.node);
   });
 }
@@ -217,7 +214,7 @@ void Cluster::Tick() {
   const SteadyTime now = Time();
   DropUnlisted(now);
   if (ask_at_ <= now) {
-    const Duration pause = IsWell() ? kAskWhenWell : kAskWhenNot;
+    const Duration pause = IsWell() ? kSlotsPauseWhenWell : kPauseWhenNotWell;
     ask_at_ = now + pause / 2 + jitter_.UpTo(pause / 2);
     Ask();
   }

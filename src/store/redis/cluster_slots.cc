@@ -5,21 +5,22 @@
 namespace weir::redis {
 namespace {
 
-using Kind = resp::ReplyItem::Kind;
+using ItemKind = resp::ReplyItem::Kind;
 
 // What a range begins with: its first slot, its last, its master.
-constexpr std::size_t kFirst = 1;
-constexpr std::size_t kLast = 2;
-constexpr std::size_t kMaster = 3;
+constexpr std::size_t kPlaceOfFirst = 1;
+constexpr std::size_t kPlaceOfLast = 2;
+constexpr std::size_t kPlaceOfMaster = 3;
 
 }  // namespace
 
 bool ClusterSlots::Take(const resp::ReplyItem& item) {
   switch (item.depth) {
     case 0:
-      return item.kind == Kind::kArray;
+      return item.kind == ItemKind::kArray;
     case 1:
-      if (item.kind != Kind::kArray || item.count < kMaster || ranges_.size() >= kSlots) {
+      if (item.kind != ItemKind::kArray || item.count < kPlaceOfMaster ||
+          ranges_.size() >= kSlots) {
         return false;
       }
       ranges_.emplace_back();
@@ -37,28 +38,28 @@ bool ClusterSlots::Take(const resp::ReplyItem& item) {
 bool ClusterSlots::TakeOfRange(const resp::ReplyItem& item) {
   SlotRange& range = ranges_.back();
   ++in_range_;
-  if (in_range_ >= kMaster) {
+  if (in_range_ >= kPlaceOfMaster) {
     in_server_ = 0;
-    return item.kind == Kind::kArray && item.count >= 2;
+    return item.kind == ItemKind::kArray && item.count >= 2;
   }
-  if (item.kind != Kind::kInteger || item.integer < 0 || item.integer >= kSlots) return false;
+  if (item.kind != ItemKind::kInteger || item.integer < 0 || item.integer >= kSlots) return false;
   const auto slot = static_cast<std::uint16_t>(item.integer);
-  if (in_range_ == kFirst) range.first = slot;
-  if (in_range_ == kLast) range.last = slot;
-  return in_range_ != kLast || range.first <= range.last;
+  if (in_range_ == kPlaceOfFirst) range.first = slot;
+  if (in_range_ == kPlaceOfLast) range.last = slot;
+  return in_range_ != kPlaceOfLast || range.first <= range.last;
 }
 
 bool ClusterSlots::TakeOfServer(const resp::ReplyItem& item) {
   ++in_server_;
-  if (in_range_ != kMaster || in_server_ > 2) return true;
+  if (in_range_ != kPlaceOfMaster || in_server_ > 2) return true;
   Endpoint& master = ranges_.back().master;
   if (in_server_ == 1) {
-    if (item.kind != Kind::kBulk && item.kind != Kind::kNull) return false;
+    if (item.kind != ItemKind::kBulk && item.kind != ItemKind::kNull) return false;
     if (item.text.size() > 255) return false;
     master.host = item.text;
     return true;
   }
-  if (item.kind != Kind::kInteger || item.integer < 0 || item.integer > 65'535) return false;
+  if (item.kind != ItemKind::kInteger || item.integer < 0 || item.integer > 65'535) return false;
   master.port = master.host == "?" ? std::uint16_t{0} : static_cast<std::uint16_t>(item.integer);
   return true;
 }

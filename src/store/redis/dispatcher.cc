@@ -27,10 +27,6 @@ void FailGroup(const ScriptCommand::Item& item, const Error& error) noexcept {
   item.completion.OnDecided(item.group);
 }
 
-bool Settles(const Group& group) noexcept {
-  return group.action == Action::kCommit || group.action == Action::kCancel;
-}
-
 }  // namespace
 
 Dispatcher::Dispatcher(Loop& loop, const Settings& settings)

@@ -14,12 +14,9 @@
 namespace weir::redis {
 namespace {
 
-__extension__ using Wide = unsigned __int128;
-
 static_assert(std::endian::native == std::endian::little, "values are written that way");
 
-constexpr std::int64_t kSecond = 1'000'000'000;
-constexpr std::int64_t kYear = std::int64_t{366} * 86'400 * kSecond;
+constexpr std::int64_t kYear = std::int64_t{366} * 86'400 * kNanosecondsPerSecond;
 // Steps count ticks, for which there is less room than for nanoseconds: seen from so long ago,
 // everything that can matter fits.
 constexpr std::int64_t kBefore = 3 * kYear;
@@ -51,15 +48,11 @@ bool IsCount(double number) noexcept {
 
 std::int64_t InProportion(std::int64_t count, std::int64_t before, std::int64_t after) noexcept {
   if (count >= 2 * before) return 2 * after;
+  __extension__ using Wide = unsigned __int128;
   const Wide product = static_cast<Wide>(count) * static_cast<Wide>(after);
   const auto divisor = static_cast<Wide>(before);
   const auto scaled = static_cast<std::int64_t>((product + divisor - 1) / divisor);
   return std::min(scaled, 2 * after);
-}
-
-StepRequest AskedOnly(StepRequest request) noexcept {
-  request.verb = Verb::kPeek;
-  return request;
 }
 
 }  // namespace
@@ -203,7 +196,8 @@ bool KeyState::ReadWindow(StateKind kind, std::string_view value) {
       strict ? (std::max<std::size_t>(value.size(), 28) - 28) / 8 : (sliding ? 2 : 1);
   if (value.size() != 28 + 8 * counted || counted == 0 || counted > kMaxSubWindows + 1)
     return false;
-  at_ = std::int64_t{ReadAt<std::uint32_t>(value, 0)} * kSecond + ReadAt<std::uint32_t>(value, 4);
+  at_ = std::int64_t{ReadAt<std::uint32_t>(value, 0)} * kNanosecondsPerSecond +
+        ReadAt<std::uint32_t>(value, 4);
   // Counts come before what the window is, but for strict ones, of which there may be many.
   const std::size_t shape = strict ? 8 : 8 + 8 * counted;
   const std::size_t first = strict ? 28 : 8;
@@ -250,8 +244,8 @@ SharedStep KeyState::Do(const Limit& limit, const StepRequest& request, const Mo
   const std::int64_t window = (strict ? limit.sub_window() : limit.window()) / kTicksPerNanosecond;
   const bool calendar = kind == StateKind::kCalendarWindow;
   const std::uint32_t shape[2] = {
-      calendar ? ShapeOf(limit) : static_cast<std::uint32_t>(window / kSecond),
-      calendar ? UINT32_MAX : static_cast<std::uint32_t>(window % kSecond)};
+      calendar ? ShapeOf(limit) : static_cast<std::uint32_t>(window / kNanosecondsPerSecond),
+      calendar ? UINT32_MAX : static_cast<std::uint32_t>(window % kNanosecondsPerSecond)};
   const std::size_t counted = strict                              ? CountedSubWindows(limit)
                               : kind == StateKind::kSlidingWindow ? 2
                                                                   : 1;

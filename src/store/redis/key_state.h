@@ -23,6 +23,12 @@ struct Moment {
   WallTime wall{};       // As the server's clock says.
 };
 
+// The same request, but one that charges nothing.
+inline StepRequest AskedOnly(StepRequest request) noexcept {
+  request.verb = Verb::kPeek;
+  return request;
+}
+
 // A step with its receipt in nanoseconds from kEpoch.
 struct SharedStep {
   Decision decision{};

@@ -4,13 +4,13 @@
 #include <cstring>
 #include <utility>
 
+#include "store/redis/charge_numbers.h"
 #include "store/redis/slots.h"
 
 namespace weir::redis {
 namespace {
 
 constexpr std::string_view kMagic = "W2";
-constexpr std::int64_t kSecond = 1'000'000'000;
 
 class Writer {
  public:
@@ -118,7 +118,8 @@ LimitSpec ReadSpec(Reader& reader, std::uint8_t flags) {
 std::optional<std::int64_t> TimeOf(double seconds, double nanoseconds) noexcept {
   const bool sane = seconds >= 0 && seconds < 9e9 && nanoseconds >= 0 && nanoseconds < 1e9;
   if (!sane) return std::nullopt;
-  return static_cast<std::int64_t>(seconds) * kSecond + static_cast<std::int64_t>(nanoseconds);
+  return static_cast<std::int64_t>(seconds) * kNanosecondsPerSecond +
+         static_cast<std::int64_t>(nanoseconds);
 }
 
 bool IsBucket(const LimitSpec& spec) noexcept {

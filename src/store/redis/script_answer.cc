@@ -10,7 +10,8 @@ namespace weir::redis {
 namespace {
 
 constexpr std::size_t kGroupsInMask = 46;
-constexpr std::int64_t kLatest = 8'000'000'000'000'000;  // As long as nanoseconds can be counted.
+constexpr std::int64_t kLatestTime =
+    8'000'000'000'000'000;  // As long as nanoseconds can be counted.
 
 // The number at the beginning of a text, and the blank behind it, which are taken off.
 std::optional<std::int64_t> TakeNumberFrom(std::string_view& text) noexcept {
@@ -66,7 +67,7 @@ bool ScriptCall::TakeNumber(std::size_t index, const resp::ReplyItem& item) noex
     masks_[index - 1] = item.integer;
     return true;
   }
-  if (item.integer > kLatest) return false;
+  if (item.integer > kLatestTime) return false;
   SetMoment(item.integer);
   return true;
 }
@@ -82,7 +83,8 @@ bool ScriptCall::TakeText(std::string_view text) noexcept {
   const auto seconds = TakeNumberFrom(text);
   const auto microseconds = TakeNumberFrom(text);
   constexpr std::int64_t kMillion = 1'000'000;
-  if (!seconds || !microseconds || *seconds >= kLatest / kMillion || *microseconds >= kMillion) {
+  if (!seconds || !microseconds || *seconds >= kLatestTime / kMillion ||
+      *microseconds >= kMillion) {
     return false;
   }
   SetMoment(*seconds * kMillion + *microseconds);

@@ -14,10 +14,6 @@ namespace {
 // have few; the script takes what four such records can hold.
 constexpr std::size_t kSettlementWeight = ScriptCall::kMostKeys / 4;
 
-bool Settles(const Group& group) noexcept {
-  return group.action == Action::kCommit || group.action == Action::kCancel;
-}
-
 bool IsDoomed(const Group& group) noexcept {
   return std::ranges::any_of(group.charges, [](const Charge& charge) {
     return charge.limit->kind() == LimitKind::kDeny && Asks(charge) && !charge.shadow;

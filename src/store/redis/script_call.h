@@ -41,6 +41,11 @@ std::string_view ScriptDigest() noexcept;
 // What `unlimited` and `deny` say, which need no server.
 Decision DescribeUncounted(const Charge& charge) noexcept;
 
+// Whether it ends a reservation rather than charges keys.
+inline bool Settles(const Group& group) noexcept {
+  return group.action == Action::kCommit || group.action == Action::kCancel;
+}
+
 // Used for one call after the other. Not thread-safe.
 class ScriptCall {
  public:

@@ -50,11 +50,6 @@ class CommandWriter {
   ByteBuffer& out_;
 };
 
-StepRequest AskedOnly(StepRequest request) noexcept {
-  request.verb = Verb::kPeek;
-  return request;
-}
-
 }  // namespace
 
 // Plain keys first, so that one MGET reads them; then logs, then records.

@@ -10,10 +10,9 @@
 namespace weir::redis {
 namespace {
 
-constexpr Duration kAskWhenWell = std::chrono::seconds(1);
-constexpr Duration kAskWhenNot = std::chrono::milliseconds(250);
-constexpr Duration kLeastPause = std::chrono::milliseconds(50);
-constexpr Duration kRemembered = std::chrono::seconds(2);
+// Between two questions for the master: while all is well, and at least.
+constexpr Duration kMasterPauseWhenWell = std::chrono::seconds(1);
+constexpr Duration kLeastMasterPause = std::chrono::milliseconds(50);
 
 }  // namespace
 
@@ -63,7 +62,7 @@ SentinelMaster::SentinelMaster(NodeMaker maker)
     options.is_sentinel = true;
     sentinels_.push_back(maker_.Make(site, std::move(options), *this));
   }
-  ask_at_ = Time() + kAskWhenNot;
+  ask_at_ = Time() + kPauseWhenNotWell;
   WakeBy(ask_at_);
 }
 
@@ -96,7 +95,7 @@ void SentinelMaster::OnReady(Node&) noexcept {
 // The one that was asked may know less than the others.
 void SentinelMaster::AskAnother() noexcept {
   const SteadyTime now = Time();
-  const SteadyTime earliest = asked_at_ == SteadyTime::min() ? now : asked_at_ + kLeastPause;
+  const SteadyTime earliest = asked_at_ == SteadyTime::min() ? now : asked_at_ + kLeastMasterPause;
   ++next_;
   ask_at_ = std::min(ask_at_, std::max(now, earliest));
   WakeBy(ask_at_);
@@ -167,11 +166,11 @@ void SentinelMaster::Tick() {
   wake_at_.reset();
   const SteadyTime now = Time();
   std::erase_if(former_, [&](const Former& former) {
-    return former.since + kRemembered < now && former.node->is_idle();
+    return former.since + kFormerKeptFor < now && former.node->is_idle();
   });
   if (ask_at_ <= now) {
     const bool is_well = master_ != nullptr && master_->is_ready();
-    const Duration pause = is_well ? kAskWhenWell : kAskWhenNot;
+    const Duration pause = is_well ? kMasterPauseWhenWell : kPauseWhenNotWell;
     ask_at_ = now + pause / 2 + jitter_.UpTo(pause / 2);
     Ask();
   }

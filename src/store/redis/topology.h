@@ -1,6 +1,7 @@
 // Which server has which slot, and how that is found out.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -40,6 +41,11 @@ class Topology {
   // Of calls that got to no server.
   virtual void CountFault(StoreFault /*fault*/, std::uint64_t /*calls*/) noexcept {}
 };
+
+// Between two questions about the layout while a server does not answer.
+inline constexpr Duration kPauseWhenNotWell = std::chrono::milliseconds(250);
+// For this long a server that has left the layout is kept: others may still point to it.
+inline constexpr Duration kFormerKeptFor = std::chrono::seconds(2);
 
 // What every layout needs to make nodes.
 struct NodeMaker {
