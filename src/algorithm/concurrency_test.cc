@@ -1,19 +1,16 @@
 #include "algorithm/concurrency.h"
 
-#include <limits>
 #include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "../tests/conformance/driven_key.h"
+#include "algorithm/key_under_test.h"
 
 namespace weir {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
 
 DrivenKey Leases(std::string_view text) {
   LimitSpec defaults;

@@ -1,32 +1,29 @@
 #include "algorithm/fixed_window.h"
 
-#include <limits>
 #include <string>
 #include <string_view>
 
 #include <gtest/gtest.h>
 
-#include "../tests/conformance/driven_key.h"
+#include "algorithm/key_under_test.h"
 
 namespace weir {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
-
 LimitSpec Fixed() {
   LimitSpec spec;
   spec.algorithm = Algorithm::kFixedWindow;
   return spec;
 }
-DrivenKey Window(std::string_view text, const LimitSpec& defaults = Fixed()) {
+DrivenKey FixedWindowKey(std::string_view text, const LimitSpec& defaults = Fixed()) {
   return DrivenKey(Limit::Parse(text, defaults).value());
 }
-DrivenKey Overdrawn(std::string_view text) {
+DrivenKey OverdrawnFixedWindowKey(std::string_view text) {
   LimitSpec defaults = Fixed();
   defaults.overdraft = true;
-  return Window(text, defaults);
+  return FixedWindowKey(text, defaults);
 }
 DrivenKey OfCalendar(std::int64_t count, CalendarPeriod period, const std::string& zone,
                      WallTime start) {
@@ -43,14 +40,8 @@ constexpr WallTime On(int year, unsigned month, unsigned day) {
                                         std::chrono::day(day)));
 }
 
-int TakeAll(DrivenKey& key) {
-  int taken = 0;
-  while (key.Check().allowed) ++taken;
-  return taken;
-}
-
 TEST(FixedWindow, DeniesOneMoreThanItsLimitUntilTheWindowIsOver) {
-  DrivenKey key = Window("3/min");
+  DrivenKey key = FixedWindowKey("3/min");
   key.Advance(20s);
   EXPECT_EQ(key.Check().remaining, 2);
   EXPECT_EQ(key.Check(2).remaining, 0);
@@ -67,7 +58,7 @@ TEST(FixedWindow, DeniesOneMoreThanItsLimitUntilTheWindowIsOver) {
 }
 
 TEST(FixedWindow, PassesTwiceItsLimitAcrossABoundaryAndNoMore) {
-  DrivenKey key = Window("100/min");
+  DrivenKey key = FixedWindowKey("100/min");
   key.Advance(12h + 59s);
   EXPECT_EQ(TakeAll(key), 100);
   key.Advance(1s);
@@ -101,13 +92,13 @@ TEST(FixedWindow, IsAlignedToTheEpochAtTheVeryOriginOfTime) {
 }
 
 TEST(FixedWindow, IsFreshBeforeAnythingIsCounted) {
-  DrivenKey key = Window("3/min");
+  DrivenKey key = FixedWindowKey("3/min");
   EXPECT_EQ(key.Peek().reset_after, 0s);
   EXPECT_EQ(key.Check(0).remaining, 3);
 }
 
 TEST(FixedWindow, DistinguishesNeverFromNotNow) {
-  DrivenKey key = Window("3/min");
+  DrivenKey key = FixedWindowKey("3/min");
   EXPECT_TRUE(key.Check(2).allowed);
   EXPECT_EQ(key.Check(3).reason, Reason::kLimited);
   for (const std::int64_t cost : {std::int64_t{4}, kHuge}) {
@@ -121,7 +112,7 @@ TEST(FixedWindow, DistinguishesNeverFromNotNow) {
 
 // upstash/ratelimit took tokens for requests it rejected.
 TEST(FixedWindow, LeavesTheStateAsItWasWhenItDeniesOrIsOnlyAsked) {
-  DrivenKey key = Window("3/min");
+  DrivenKey key = FixedWindowKey("3/min");
   EXPECT_TRUE(key.Check(2).allowed);
   EXPECT_FALSE(key.Check(2).allowed);
   EXPECT_TRUE(key.Peek(1).allowed);
@@ -137,7 +128,7 @@ TEST(FixedWindow, LeavesTheStateAsItWasWhenItDeniesOrIsOnlyAsked) {
 // A question asked by a thread whose clock was a little ahead must not open the window before it
 // again to the others.
 TEST(FixedWindow, HandsOutNothingToAnEarlierClockAfterALaterOneAsked) {
-  DrivenKey key = Window("3/min");
+  DrivenKey key = FixedWindowKey("3/min");
   key.Advance(59s);
   EXPECT_EQ(TakeAll(key), 3);
   key.Advance(1s);
@@ -149,7 +140,7 @@ TEST(FixedWindow, HandsOutNothingToAnEarlierClockAfterALaterOneAsked) {
 }
 
 TEST(FixedWindow, HandsOutNothingToAnEarlierClockAfterALaterOneWasRefunded) {
-  DrivenKey key = Window("3/min");
+  DrivenKey key = FixedWindowKey("3/min");
   key.Advance(59s);
   EXPECT_EQ(TakeAll(key), 3);
   key.Advance(1s);
@@ -163,7 +154,7 @@ TEST(FixedWindow, HandsOutNothingToAnEarlierClockAfterALaterOneWasRefunded) {
 }
 
 TEST(FixedWindow, GoesOnWithAStoredWindowThatIsLaterThanTheClock) {
-  DrivenKey key = Window("3/min");
+  DrivenKey key = FixedWindowKey("3/min");
   key.Advance(60s);
   EXPECT_TRUE(key.Check(2).allowed);
   key.Advance(-1s);
@@ -176,7 +167,7 @@ TEST(FixedWindow, GoesOnWithAStoredWindowThatIsLaterThanTheClock) {
 }
 
 TEST(FixedWindow, TakesOverTheCountOfAWindowMoreThanOnePeriodLater) {
-  DrivenKey key = Window("3/min");
+  DrivenKey key = FixedWindowKey("3/min");
   key.Advance(2min);
   EXPECT_TRUE(key.Check(2).allowed);
   key.Advance(-90s);
@@ -187,7 +178,7 @@ TEST(FixedWindow, TakesOverTheCountOfAWindowMoreThanOnePeriodLater) {
 }
 
 TEST(FixedWindow, ShutsNobodyOutForLongerThanAWindowWhenTheClockStepsBack) {
-  DrivenKey key = Window("3/min");
+  DrivenKey key = FixedWindowKey("3/min");
   key.Advance(24h * 300);
   EXPECT_EQ(TakeAll(key), 3);
   key.Advance(-24h * 300);
@@ -200,7 +191,7 @@ TEST(FixedWindow, ShutsNobodyOutForLongerThanAWindowWhenTheClockStepsBack) {
 }
 
 TEST(FixedWindow, NeverGoesPastFreshWhenItIsRefunded) {
-  DrivenKey key = Window("10/min");
+  DrivenKey key = FixedWindowKey("10/min");
   EXPECT_TRUE(key.Check(4).allowed);
   EXPECT_EQ(key.Refund(1).remaining, 7);
   EXPECT_EQ(key.Refund(kHuge).remaining, 10);
@@ -208,7 +199,7 @@ TEST(FixedWindow, NeverGoesPastFreshWhenItIsRefunded) {
 }
 
 TEST(FixedWindow, IgnoresARefundOfAWindowThatIsOver) {
-  DrivenKey key = Window("10/min");
+  DrivenKey key = FixedWindowKey("10/min");
   EXPECT_TRUE(key.Check(4).allowed);
   const DrivenKey::Receipt receipt = key.receipt();
   key.Advance(60s);
@@ -219,7 +210,7 @@ TEST(FixedWindow, IgnoresARefundOfAWindowThatIsOver) {
 }
 
 TEST(FixedWindow, ChargesWhatAReservationTurnedOutToCost) {
-  DrivenKey key = Window("10/min");
+  DrivenKey key = FixedWindowKey("10/min");
   EXPECT_TRUE(key.Check(4).allowed);
   const DrivenKey::Receipt receipt = key.receipt();
   EXPECT_EQ(receipt.charged, 4);
@@ -237,7 +228,7 @@ TEST(FixedWindow, ChargesWhatAReservationTurnedOutToCost) {
 }
 
 TEST(FixedWindow, OverdraftAllowsAsLongAsAnythingIsLeftAndChargesUpToTwiceTheLimit) {
-  DrivenKey key = Overdrawn("10/min");
+  DrivenKey key = OverdrawnFixedWindowKey("10/min");
   EXPECT_TRUE(key.Check(9).allowed);
   EXPECT_TRUE(key.Check(6).allowed);
   EXPECT_EQ(key.receipt().charged, 6);
@@ -248,7 +239,7 @@ TEST(FixedWindow, OverdraftAllowsAsLongAsAnythingIsLeftAndChargesUpToTwiceTheLim
 }
 
 TEST(FixedWindow, PenaltyIsChargedWhetherItFitsOrNot) {
-  DrivenKey key = Window("10/min");
+  DrivenKey key = FixedWindowKey("10/min");
   EXPECT_EQ(key.Penalize(3).remaining, 7);
   EXPECT_EQ(key.Penalize(kHuge).remaining, 0);
   EXPECT_EQ(key.fixed.count, 20);
@@ -256,7 +247,7 @@ TEST(FixedWindow, PenaltyIsChargedWhetherItFitsOrNot) {
 }
 
 TEST(FixedWindow, IsFreshAfterAResetByWhateverClock) {
-  DrivenKey key = Window("10/min");
+  DrivenKey key = FixedWindowKey("10/min");
   key.Advance(60s);
   EXPECT_EQ(key.Penalize(kHuge).remaining, 0);
   key.Advance(-1s);
@@ -265,18 +256,18 @@ TEST(FixedWindow, IsFreshAfterAResetByWhateverClock) {
 }
 
 TEST(FixedWindow, KnowsWhenItsKeyCanBeForgotten) {
-  DrivenKey key = Window("10/min");
+  DrivenKey key = FixedWindowKey("10/min");
   key.Advance(15s);
   EXPECT_TRUE(key.Check().allowed);
   EXPECT_EQ(key.fixed.fresh_at, key.instant().now + ToTicks(45s));
 }
 
 TEST(FixedWindow, KeepsItsCountInProportionRoundedUpUnderANewLimit) {
-  DrivenKey key = Window("100/min");
+  DrivenKey key = FixedWindowKey("100/min");
   EXPECT_TRUE(key.Check(51).allowed);
-  key.ChangeTo(Window("10/min").limit());
+  key.ChangeTo(FixedWindowKey("10/min").limit());
   EXPECT_EQ(key.Peek().remaining, 4);
-  key.ChangeTo(Window("1/min").limit());
+  key.ChangeTo(FixedWindowKey("1/min").limit());
   EXPECT_EQ(key.Peek().remaining, 0);
   EXPECT_EQ(key.Peek().reset_after, 60s);
 }
@@ -369,9 +360,9 @@ TEST(FixedWindow, OfTheCalendarCountsTimesAfter2200AsItsLastWindow) {
 }
 
 TEST(FixedWindow, AddsUpWhatWasCountedInTwoPlaces) {
-  DrivenKey one = Window("10/min");
+  DrivenKey one = FixedWindowKey("10/min");
   EXPECT_TRUE(one.Check(4).allowed);
-  DrivenKey other = Window("10/min");
+  DrivenKey other = FixedWindowKey("10/min");
   EXPECT_TRUE(other.Check(3).allowed);
   const auto merge = [&] {
     return MergeFixedWindows(one.limit(), one.fixed, other.fixed, one.instant());
@@ -393,7 +384,7 @@ TEST(FixedWindow, AddsUpWhatWasCountedInTwoPlaces) {
 
 // A store gives no place to a key that is left fresh, so the step must not tell the two apart.
 TEST(FixedWindow, BeginsNoWindowWithNothing) {
-  DrivenKey key = Window("3/min");
+  DrivenKey key = FixedWindowKey("3/min");
   EXPECT_EQ(key.Refund(2).remaining, 3);
   EXPECT_EQ(key.Settle({.charged = 2, .at = key.instant().now}, 1).remaining, 3);
   EXPECT_EQ(key.Penalize(0).remaining, 3);

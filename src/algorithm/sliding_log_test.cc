@@ -2,37 +2,28 @@
 
 #include <deque>
 #include <initializer_list>
-#include <limits>
 #include <string_view>
 
 #include <gtest/gtest.h>
 
-#include "../tests/conformance/driven_key.h"
+#include "algorithm/key_under_test.h"
 
 namespace weir {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
-
 LimitSpec Logged() {
   LimitSpec spec;
   spec.algorithm = Algorithm::kSlidingLog;
   return spec;
 }
-DrivenKey Log(std::string_view text, const LimitSpec& defaults = Logged()) {
+DrivenKey SlidingLogKey(std::string_view text, const LimitSpec& defaults = Logged()) {
   return DrivenKey(Limit::Parse(text, defaults).value());
 }
 
-int TakeAll(DrivenKey& key) {
-  int taken = 0;
-  while (key.Check().allowed) ++taken;
-  return taken;
-}
-
 TEST(SlidingLog, DeniesOneMoreThanItsLimitUntilTheOldestIsAPeriodOld) {
-  DrivenKey key = Log("3/min");
+  DrivenKey key = SlidingLogKey("3/min");
   EXPECT_EQ(key.Check().remaining, 2);
   key.Advance(20s);
   EXPECT_EQ(key.Check(2).remaining, 0);
@@ -51,7 +42,7 @@ TEST(SlidingLog, DeniesOneMoreThanItsLimitUntilTheOldestIsAPeriodOld) {
 }
 
 TEST(SlidingLog, DoesNotPassAHundredOneSecondAfterAHundred) {
-  DrivenKey key = Log("100/min");
+  DrivenKey key = SlidingLogKey("100/min");
   key.Advance(12h + 59s);
   EXPECT_TRUE(key.Check(100).allowed);
   key.Advance(1s);
@@ -62,7 +53,7 @@ TEST(SlidingLog, DoesNotPassAHundredOneSecondAfterAHundred) {
 }
 
 TEST(SlidingLog, ReachesItsLimitInEveryWindowAndNeverPassesIt) {
-  DrivenKey key = Log("20/s");
+  DrivenKey key = SlidingLogKey("20/s");
   std::deque<Duration> admitted;
   Duration now{0};
   for (int i = 0; i < 20'000; ++i) {
@@ -77,14 +68,14 @@ TEST(SlidingLog, ReachesItsLimitInEveryWindowAndNeverPassesIt) {
 }
 
 TEST(SlidingLog, KeepsOneEventForAllOfAnInstant) {
-  DrivenKey key = Log("1000/min");
+  DrivenKey key = SlidingLogKey("1000/min");
   for (int i = 0; i < 500; ++i) EXPECT_TRUE(key.Check().allowed);
   EXPECT_EQ(key.log.size(), 1);
   EXPECT_EQ(key.log.total(), 500);
 }
 
 TEST(SlidingLog, IsFreshBeforeAnythingIsCountedAndOnceAllIsOver) {
-  DrivenKey key = Log("3/min");
+  DrivenKey key = SlidingLogKey("3/min");
   EXPECT_EQ(key.Peek().reset_after, 0s);
   EXPECT_EQ(key.Check().reset_after, 60s);
   key.Advance(60s);
@@ -93,14 +84,14 @@ TEST(SlidingLog, IsFreshBeforeAnythingIsCountedAndOnceAllIsOver) {
 }
 
 TEST(SlidingLog, KnowsWhenItsKeyCanBeForgotten) {
-  DrivenKey key = Log("3/min");
+  DrivenKey key = SlidingLogKey("3/min");
   EXPECT_EQ(key.LogStepNow({.cost = 1}, Effect::kApply).fresh_at, key.instant().now + ToTicks(60s));
   key.Reset();
   EXPECT_EQ(key.LogStepNow({.verb = Verb::kPeek}, Effect::kApply).fresh_at, Ticks(0));
 }
 
 TEST(SlidingLog, TakesNothingWhenItOnlyDecides) {
-  DrivenKey key = Log("3/min");
+  DrivenKey key = SlidingLogKey("3/min");
   const LogStep step = key.LogStepNow({.cost = 2}, Effect::kDecideOnly);
   EXPECT_TRUE(step.decision.allowed);
   EXPECT_EQ(step.decision.remaining, 1);
@@ -112,7 +103,7 @@ TEST(SlidingLog, TakesNothingWhenItOnlyDecides) {
 }
 
 TEST(SlidingLog, DistinguishesNeverFromNotNow) {
-  DrivenKey key = Log("3/min");
+  DrivenKey key = SlidingLogKey("3/min");
   EXPECT_TRUE(key.Check(2).allowed);
   EXPECT_EQ(key.Check(3).reason, Reason::kLimited);
   EXPECT_EQ(key.Check(4).reason, Reason::kNeverFits);
@@ -120,7 +111,7 @@ TEST(SlidingLog, DistinguishesNeverFromNotNow) {
 }
 
 TEST(SlidingLog, LeavesWhatCountsAsItWasWhenItDeniesOrIsOnlyAsked) {
-  DrivenKey key = Log("3/min");
+  DrivenKey key = SlidingLogKey("3/min");
   EXPECT_TRUE(key.Check(2).allowed);
   EXPECT_FALSE(key.Check(2).allowed);
   EXPECT_TRUE(key.Peek().allowed);
@@ -129,7 +120,7 @@ TEST(SlidingLog, LeavesWhatCountsAsItWasWhenItDeniesOrIsOnlyAsked) {
 }
 
 TEST(SlidingLog, KeepsEventsThatAreLaterThanTheClockAndStaysInOrder) {
-  DrivenKey key = Log("3/min");
+  DrivenKey key = SlidingLogKey("3/min");
   key.Advance(60s);
   EXPECT_TRUE(key.Check(2).allowed);
   key.Advance(-30s);
@@ -140,7 +131,7 @@ TEST(SlidingLog, KeepsEventsThatAreLaterThanTheClockAndStaysInOrder) {
 }
 
 TEST(SlidingLog, CountsWhatIsMoreThanAPeriodLaterAsOfNow) {
-  DrivenKey key = Log("3/min");
+  DrivenKey key = SlidingLogKey("3/min");
   key.Advance(59s);
   EXPECT_TRUE(key.Check().allowed);
   key.Advance(1s);
@@ -156,7 +147,7 @@ TEST(SlidingLog, CountsWhatIsMoreThanAPeriodLaterAsOfNow) {
 }
 
 TEST(SlidingLog, RefundsTheOldestFirst) {
-  DrivenKey key = Log("10/min");
+  DrivenKey key = SlidingLogKey("10/min");
   EXPECT_TRUE(key.Check(2).allowed);
   key.Advance(1s);
   EXPECT_TRUE(key.Check(3).allowed);
@@ -171,7 +162,7 @@ TEST(SlidingLog, RefundsTheOldestFirst) {
 }
 
 TEST(SlidingLog, RefundsAReservationWhereItWasCharged) {
-  DrivenKey key = Log("10/min");
+  DrivenKey key = SlidingLogKey("10/min");
   EXPECT_TRUE(key.Check(2).allowed);
   key.Advance(1s);
   EXPECT_TRUE(key.Check(3).allowed);
@@ -188,7 +179,7 @@ TEST(SlidingLog, RefundsAReservationWhereItWasCharged) {
 }
 
 TEST(SlidingLog, FindsTheWholeOfAChargeThatMendingGaveTheDateOfOthers) {
-  DrivenKey key = Log("10/min");
+  DrivenKey key = SlidingLogKey("10/min");
   key.Advance(24h);
   EXPECT_TRUE(key.Check(2).allowed);
   key.Advance(1s);
@@ -199,7 +190,7 @@ TEST(SlidingLog, FindsTheWholeOfAChargeThatMendingGaveTheDateOfOthers) {
 }
 
 TEST(SlidingLog, CommitAboveWhatWasReservedIsChargedNow) {
-  DrivenKey key = Log("10/min");
+  DrivenKey key = SlidingLogKey("10/min");
   EXPECT_TRUE(key.Check(4).allowed);
   const DrivenKey::Receipt receipt = key.receipt();
   EXPECT_EQ(key.Settle(receipt, 4).remaining, 6);
@@ -210,7 +201,7 @@ TEST(SlidingLog, CommitAboveWhatWasReservedIsChargedNow) {
 }
 
 TEST(SlidingLog, DebtEndsAtTwiceTheLimit) {
-  DrivenKey key = Log("10/min");
+  DrivenKey key = SlidingLogKey("10/min");
   EXPECT_TRUE(key.Check(4).allowed);
   EXPECT_EQ(key.Settle(key.receipt(), kHuge).remaining, 0);
   EXPECT_EQ(key.log.total(), 20);
@@ -221,7 +212,7 @@ TEST(SlidingLog, DebtEndsAtTwiceTheLimit) {
 TEST(SlidingLog, OverdraftAllowsAsLongAsAnythingIsLeft) {
   LimitSpec defaults = Logged();
   defaults.overdraft = true;
-  DrivenKey key = Log("10/min", defaults);
+  DrivenKey key = SlidingLogKey("10/min", defaults);
   EXPECT_TRUE(key.Check(9).allowed);
   key.Advance(1s);
   EXPECT_TRUE(key.Check(kHuge).allowed);
@@ -232,7 +223,7 @@ TEST(SlidingLog, OverdraftAllowsAsLongAsAnythingIsLeft) {
 }
 
 TEST(SlidingLog, IsFreshAfterAReset) {
-  DrivenKey key = Log("10/min");
+  DrivenKey key = SlidingLogKey("10/min");
   EXPECT_TRUE(key.Check(4).allowed);
   key.Advance(1s);
   key.Penalize(kHuge);
@@ -243,7 +234,7 @@ TEST(SlidingLog, IsFreshAfterAReset) {
 
 // What cannot be remembered must not be let through.
 TEST(SlidingLog, DeniesWithOverloadWhenThereIsNoMemoryForOneMoreEvent) {
-  DrivenKey key = Log("10/min");
+  DrivenKey key = SlidingLogKey("10/min");
   key.log = DequeLog(1);
   EXPECT_TRUE(key.Check().allowed);
   const DrivenKey::Receipt receipt = key.receipt();
@@ -267,7 +258,7 @@ TEST(SlidingLog, DeniesWithOverloadWhenThereIsNoMemoryForOneMoreEvent) {
 }
 
 TEST(SlidingLog, StaysAboutAsLongAsWhatCountsHoweverMuchIsGivenBack) {
-  DrivenKey key = Log("1000/h");
+  DrivenKey key = SlidingLogKey("1000/h");
   EXPECT_TRUE(key.Check().allowed);
   for (int i = 0; i < 3000; ++i) {
     key.Advance(1ms);
@@ -284,7 +275,7 @@ TEST(SlidingLog, StaysAboutAsLongAsWhatCountsHoweverMuchIsGivenBack) {
 }
 
 TEST(SlidingLog, SweepsHolesOutOfTheMiddleAndKeepsTheOrder) {
-  DrivenKey key = Log("100/h");
+  DrivenKey key = SlidingLogKey("100/h");
   DrivenKey::Receipt receipts[20];
   for (DrivenKey::Receipt& receipt : receipts) {
     key.Advance(1s);
@@ -321,19 +312,19 @@ TEST(EventLog, KeepsItsBooksWhileEventsAreEmptiedAndFilled) {
 }
 
 TEST(SlidingLog, KeepsItsCountInProportionRoundedUpUnderANewLimit) {
-  DrivenKey key = Log("100/min");
+  DrivenKey key = SlidingLogKey("100/min");
   for (int i = 0; i < 11; ++i) {
     EXPECT_TRUE(key.Check().allowed);
     key.Advance(1s);
   }
-  key.ChangeTo(Log("10/min").limit());
+  key.ChangeTo(SlidingLogKey("10/min").limit());
   EXPECT_EQ(key.Peek().remaining, 8);
-  key.ChangeTo(Log("100/min").limit());
+  key.ChangeTo(SlidingLogKey("100/min").limit());
   EXPECT_EQ(key.Peek().remaining, 80);
 }
 
 TEST(SlidingLog, AddsUpWhatWasCountedInTwoPlaces) {
-  const Limit limit = Log("10/min").limit();
+  const Limit limit = SlidingLogKey("10/min").limit();
   const auto fill = [](DequeLog& log, std::initializer_list<Event> events) {
     for (const Event& event : events) log.Append(event);
   };
@@ -354,7 +345,7 @@ TEST(SlidingLog, AddsUpWhatWasCountedInTwoPlaces) {
 }
 
 TEST(SlidingLog, AddsUpNoMoreThanTwiceTheLimitAndWithoutMemoryNothing) {
-  const Limit limit = Log("10/min").limit();
+  const Limit limit = SlidingLogKey("10/min").limit();
   DequeLog late;
   late.Append({Ticks(5), 15});
   late.Append({Ticks(6), 15});

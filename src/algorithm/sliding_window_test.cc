@@ -1,42 +1,33 @@
 #include "algorithm/sliding_window.h"
 
-#include <limits>
 #include <string_view>
 #include <utility>
 
 #include <gtest/gtest.h>
 
-#include "../tests/conformance/driven_key.h"
+#include "algorithm/key_under_test.h"
 
 namespace weir {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
-
 LimitSpec Sliding() {
   LimitSpec spec;
   spec.algorithm = Algorithm::kSlidingWindow;
   return spec;
 }
-DrivenKey Window(std::string_view text, const LimitSpec& defaults = Sliding()) {
+DrivenKey SlidingWindowKey(std::string_view text, const LimitSpec& defaults = Sliding()) {
   return DrivenKey(Limit::Parse(text, defaults).value());
 }
-DrivenKey Overdrawn(std::string_view text) {
+DrivenKey OverdrawnSlidingWindowKey(std::string_view text) {
   LimitSpec defaults = Sliding();
   defaults.overdraft = true;
-  return Window(text, defaults);
-}
-
-int TakeAll(DrivenKey& key) {
-  int taken = 0;
-  while (key.Check().allowed) ++taken;
-  return taken;
+  return SlidingWindowKey(text, defaults);
 }
 
 TEST(SlidingWindow, CountsEightyBeforeAndThirtyNowAsNinetyAQuarterThrough) {
-  DrivenKey key = Window("100/min");
+  DrivenKey key = SlidingWindowKey("100/min");
   EXPECT_TRUE(key.Check(80).allowed);
   key.Advance(60s + 15s);
   const Decision decision = key.Check(30);
@@ -45,14 +36,14 @@ TEST(SlidingWindow, CountsEightyBeforeAndThirtyNowAsNinetyAQuarterThrough) {
 }
 
 TEST(SlidingWindow, CountsEightyBeforeAndFortyNowAsEightyHalfwayThrough) {
-  DrivenKey key = Window("100/min");
+  DrivenKey key = SlidingWindowKey("100/min");
   EXPECT_TRUE(key.Check(80).allowed);
   key.Advance(60s + 30s);
   EXPECT_EQ(key.Check(40).remaining, 100 - 80);
 }
 
 TEST(SlidingWindow, RoundsItsEstimateDown) {
-  DrivenKey key = Window("10/min");
+  DrivenKey key = SlidingWindowKey("10/min");
   EXPECT_TRUE(key.Check(1).allowed);
   key.Advance(60s);
   EXPECT_EQ(key.Peek().remaining, 9);
@@ -64,7 +55,7 @@ TEST(SlidingWindow, SaysToTheNanosecondWhenARequestWillPass) {
   for (const std::int64_t before : {3, 7, 10}) {
     for (const std::int64_t now : {0, 1, 2, 5, 9}) {
       for (const std::int64_t cost : {1, 2, 9, 10}) {
-        DrivenKey key = Window("10/7s");
+        DrivenKey key = SlidingWindowKey("10/7s");
         EXPECT_TRUE(key.Check(before).allowed);
         key.Advance(key.Peek().reset_after - 7s);  // To the next window.
         key.Advance(1s);
@@ -86,7 +77,7 @@ TEST(SlidingWindow, SaysToTheNanosecondWhenARequestWillPass) {
 // close to twice the limit within one window's length, and never above limit + ceil(limit t / W).
 TEST(SlidingWindow, LetsABurstLateInAWindowReachNearlyTwiceTheLimitAndNeverPassItsPromise) {
   for (const int limit : {1, 2, 10, 100, 1000}) {
-    DrivenKey key = Window(std::to_string(limit) + "/s");
+    DrivenKey key = SlidingWindowKey(std::to_string(limit) + "/s");
     key.Advance(1s - 1ms);
     EXPECT_EQ(TakeAll(key), limit);
     int admitted = limit;
@@ -101,7 +92,7 @@ TEST(SlidingWindow, LetsABurstLateInAWindowReachNearlyTwiceTheLimitAndNeverPassI
 }
 
 TEST(SlidingWindow, DoesNotPassAHundredOneSecondAfterAHundred) {
-  DrivenKey key = Window("100/min");
+  DrivenKey key = SlidingWindowKey("100/min");
   key.Advance(12h + 59s);
   EXPECT_TRUE(key.Check(100).allowed);
   key.Advance(1s);
@@ -109,7 +100,7 @@ TEST(SlidingWindow, DoesNotPassAHundredOneSecondAfterAHundred) {
 }
 
 TEST(SlidingWindow, IsFreshOnceBothWindowsAreOver) {
-  DrivenKey key = Window("10/min");
+  DrivenKey key = SlidingWindowKey("10/min");
   EXPECT_EQ(key.Peek().reset_after, 0s);
   EXPECT_EQ(key.Check().reset_after, 120s);
   key.Advance(70s);
@@ -120,14 +111,14 @@ TEST(SlidingWindow, IsFreshOnceBothWindowsAreOver) {
 }
 
 TEST(SlidingWindow, ForgetsBothWindowsAfterAJumpForward) {
-  DrivenKey key = Window("10/min");
+  DrivenKey key = SlidingWindowKey("10/min");
   EXPECT_EQ(TakeAll(key), 10);
   key.Advance(24h * 365);
   EXPECT_EQ(TakeAll(key), 10);
 }
 
 TEST(SlidingWindow, DistinguishesNeverFromNotNow) {
-  DrivenKey key = Window("3/min");
+  DrivenKey key = SlidingWindowKey("3/min");
   EXPECT_TRUE(key.Check(2).allowed);
   EXPECT_EQ(key.Check(3).reason, Reason::kLimited);
   EXPECT_EQ(key.Check(4).reason, Reason::kNeverFits);
@@ -135,7 +126,7 @@ TEST(SlidingWindow, DistinguishesNeverFromNotNow) {
 }
 
 TEST(SlidingWindow, LeavesTheStateAsItWasWhenItDeniesOrIsOnlyAsked) {
-  DrivenKey key = Window("3/min");
+  DrivenKey key = SlidingWindowKey("3/min");
   EXPECT_TRUE(key.Check(3).allowed);
   const Ticks end = key.sliding.end;
   key.Advance(59s);
@@ -152,7 +143,7 @@ TEST(SlidingWindow, LeavesTheStateAsItWasWhenItDeniesOrIsOnlyAsked) {
 }
 
 TEST(SlidingWindow, GoesOnWithAStoredWindowThatIsLaterThanTheClock) {
-  DrivenKey key = Window("4/min");
+  DrivenKey key = SlidingWindowKey("4/min");
   EXPECT_TRUE(key.Check(1).allowed);
   key.Advance(60s);
   EXPECT_TRUE(key.Check(2).allowed);
@@ -164,7 +155,7 @@ TEST(SlidingWindow, GoesOnWithAStoredWindowThatIsLaterThanTheClock) {
 }
 
 TEST(SlidingWindow, TakesOverTheCountsOfAWindowMoreThanOnePeriodLater) {
-  DrivenKey key = Window("4/min");
+  DrivenKey key = SlidingWindowKey("4/min");
   key.Advance(60s);
   EXPECT_TRUE(key.Check(1).allowed);
   key.Advance(60s);
@@ -175,7 +166,7 @@ TEST(SlidingWindow, TakesOverTheCountsOfAWindowMoreThanOnePeriodLater) {
 }
 
 TEST(SlidingWindow, ShutsNobodyOutForLongerThanTwoWindowsWhenTheClockStepsBack) {
-  DrivenKey key = Window("3/min");
+  DrivenKey key = SlidingWindowKey("3/min");
   key.Advance(24h * 300);
   key.Penalize(kHuge);
   key.Advance(-24h * 300);
@@ -185,7 +176,7 @@ TEST(SlidingWindow, ShutsNobodyOutForLongerThanTwoWindowsWhenTheClockStepsBack) 
 }
 
 TEST(SlidingWindow, RefundsTheOldestFirst) {
-  DrivenKey key = Window("10/min");
+  DrivenKey key = SlidingWindowKey("10/min");
   EXPECT_TRUE(key.Check(4).allowed);
   key.Advance(60s);
   EXPECT_TRUE(key.Check(3).allowed);
@@ -196,7 +187,7 @@ TEST(SlidingWindow, RefundsTheOldestFirst) {
 }
 
 TEST(SlidingWindow, RefundsAReservationWhereItWasCharged) {
-  DrivenKey key = Window("10/min");
+  DrivenKey key = SlidingWindowKey("10/min");
   EXPECT_TRUE(key.Check(4).allowed);
   const DrivenKey::Receipt first = key.receipt();
   DrivenKey at_once = key;
@@ -216,7 +207,7 @@ TEST(SlidingWindow, RefundsAReservationWhereItWasCharged) {
 }
 
 TEST(SlidingWindow, CommitAboveWhatWasReservedGoesIntoDebt) {
-  DrivenKey key = Window("10/min");
+  DrivenKey key = SlidingWindowKey("10/min");
   EXPECT_TRUE(key.Check(4).allowed);
   const DrivenKey::Receipt receipt = key.receipt();
   EXPECT_EQ(key.Settle(receipt, 4).remaining, 6);
@@ -225,7 +216,7 @@ TEST(SlidingWindow, CommitAboveWhatWasReservedGoesIntoDebt) {
 }
 
 TEST(SlidingWindow, DebtEndsAtTwiceTheLimitWithWhatIsLeftOfTheWindowBefore) {
-  DrivenKey key = Window("10/min");
+  DrivenKey key = SlidingWindowKey("10/min");
   EXPECT_TRUE(key.Check(10).allowed);
   key.Advance(90s);
   key.Penalize(kHuge);
@@ -240,7 +231,7 @@ TEST(SlidingWindow, DebtEndsAtTwiceTheLimitWithWhatIsLeftOfTheWindowBefore) {
 }
 
 TEST(SlidingWindow, OverdraftAllowsAsLongAsAnythingIsLeft) {
-  DrivenKey key = Overdrawn("10/min");
+  DrivenKey key = OverdrawnSlidingWindowKey("10/min");
   EXPECT_TRUE(key.Check(9).allowed);
   EXPECT_TRUE(key.Check(kHuge).allowed);
   EXPECT_EQ(key.receipt().charged, 11);
@@ -253,7 +244,7 @@ TEST(SlidingWindow, OverdraftAllowsAsLongAsAnythingIsLeft) {
 }
 
 TEST(SlidingWindow, IsFreshAfterAReset) {
-  DrivenKey key = Window("10/min");
+  DrivenKey key = SlidingWindowKey("10/min");
   key.Penalize(kHuge);
   EXPECT_EQ(key.Reset().remaining, 10);
   EXPECT_EQ(key.Reset().reset_after, 0s);
@@ -261,19 +252,19 @@ TEST(SlidingWindow, IsFreshAfterAReset) {
 }
 
 TEST(SlidingWindow, KeepsItsCountsInProportionRoundedUpUnderANewLimit) {
-  DrivenKey key = Window("100/min");
+  DrivenKey key = SlidingWindowKey("100/min");
   EXPECT_TRUE(key.Check(41).allowed);
   key.Advance(60s);
   EXPECT_TRUE(key.Check(22).allowed);
-  key.ChangeTo(Window("10/min").limit());
+  key.ChangeTo(SlidingWindowKey("10/min").limit());
   EXPECT_EQ(key.sliding.previous, 5);
   EXPECT_EQ(key.sliding.current, 3);
 }
 
 TEST(SlidingWindow, AddsUpWhatWasCountedInTwoPlaces) {
-  DrivenKey one = Window("10/min");
+  DrivenKey one = SlidingWindowKey("10/min");
   EXPECT_TRUE(one.Check(4).allowed);
-  DrivenKey other = Window("10/min");
+  DrivenKey other = SlidingWindowKey("10/min");
   EXPECT_TRUE(other.Check(3).allowed);
   const auto merge = [&](const DrivenKey& a, const DrivenKey& b) {
     return MergeSlidingWindows(one.limit(), a.sliding, b.sliding, one.instant());
@@ -295,7 +286,7 @@ TEST(SlidingWindow, AddsUpWhatWasCountedInTwoPlaces) {
 
 // A store gives no place to a key that is left fresh, so the step must not tell the two apart.
 TEST(SlidingWindow, BeginsNoWindowWithNothing) {
-  DrivenKey key = Window("3/min");
+  DrivenKey key = SlidingWindowKey("3/min");
   EXPECT_EQ(key.Refund(2).remaining, 3);
   EXPECT_EQ(key.Settle({.charged = 2, .at = key.instant().now}, 1).remaining, 3);
   EXPECT_EQ(key.Penalize(0).remaining, 3);

@@ -1,15 +1,13 @@
 #include "algorithm/step.h"
 
-#include <limits>
-
 #include <gtest/gtest.h>
+
+#include "algorithm/key_under_test.h"
 
 namespace weir {
 namespace {
 
-constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
-
-Limit Window(std::int64_t count, bool overdraft = false) {
+Limit CountingLimit(std::int64_t count, bool overdraft = false) {
   LimitSpec spec;
   spec.algorithm = Algorithm::kFixedWindow;
   spec.count = count;
@@ -33,17 +31,18 @@ TEST(AddUpTo, NeverLowersACountThatIsAboveTheMost) {
 }
 
 TEST(InProportion, RoundsUp) {
-  EXPECT_EQ(InProportion(50, Window(100), Window(10)), 5);
-  EXPECT_EQ(InProportion(51, Window(100), Window(10)), 6);
-  EXPECT_EQ(InProportion(1, Window(100), Window(10)), 1);
-  EXPECT_EQ(InProportion(0, Window(100), Window(10)), 0);
-  EXPECT_EQ(InProportion(3, Window(10), Window(100)), 30);
+  EXPECT_EQ(InProportion(50, CountingLimit(100), CountingLimit(10)), 5);
+  EXPECT_EQ(InProportion(51, CountingLimit(100), CountingLimit(10)), 6);
+  EXPECT_EQ(InProportion(1, CountingLimit(100), CountingLimit(10)), 1);
+  EXPECT_EQ(InProportion(0, CountingLimit(100), CountingLimit(10)), 0);
+  EXPECT_EQ(InProportion(3, CountingLimit(10), CountingLimit(100)), 30);
 }
 
 TEST(InProportion, HoldsAtTheLargestCounts) {
-  EXPECT_EQ(InProportion(2 * kMaxCount, Window(kMaxCount), Window(kMaxCount)), 2 * kMaxCount);
-  EXPECT_EQ(InProportion(kMaxCount, Window(kMaxCount), Window(1)), 1);
-  EXPECT_EQ(InProportion(1, Window(1), Window(kMaxCount)), kMaxCount);
+  EXPECT_EQ(InProportion(2 * kMaxCount, CountingLimit(kMaxCount), CountingLimit(kMaxCount)),
+            2 * kMaxCount);
+  EXPECT_EQ(InProportion(kMaxCount, CountingLimit(kMaxCount), CountingLimit(1)), 1);
+  EXPECT_EQ(InProportion(1, CountingLimit(1), CountingLimit(kMaxCount)), kMaxCount);
 }
 
 TEST(StepRequest, ForNothingAsksForOneAndTakesNothing) {
@@ -67,34 +66,34 @@ TEST(StepRequest, ChangesNothingIfItIsAPeek) {
 }
 
 TEST(JudgeCount, AdmitsUpToTheLimitAndNoFurther) {
-  EXPECT_TRUE(JudgeCount(Window(10), 7, {.cost = 3}).allowed);
-  EXPECT_FALSE(JudgeCount(Window(10), 7, {.cost = 4}).allowed);
-  EXPECT_FALSE(JudgeCount(Window(10), 7, {.cost = 4}).never_fits);
-  EXPECT_FALSE(JudgeCount(Window(10), 20, {.cost = 1}).allowed);
+  EXPECT_TRUE(JudgeCount(CountingLimit(10), 7, {.cost = 3}).allowed);
+  EXPECT_FALSE(JudgeCount(CountingLimit(10), 7, {.cost = 4}).allowed);
+  EXPECT_FALSE(JudgeCount(CountingLimit(10), 7, {.cost = 4}).never_fits);
+  EXPECT_FALSE(JudgeCount(CountingLimit(10), 20, {.cost = 1}).allowed);
 }
 
 TEST(JudgeCount, SaysWhatNeverFits) {
-  EXPECT_TRUE(JudgeCount(Window(10), 0, {.cost = 11}).never_fits);
-  EXPECT_TRUE(JudgeCount(Window(10), 0, {.cost = kHuge}).never_fits);
-  EXPECT_FALSE(JudgeCount(Window(10), 0, {.cost = kHuge}).allowed);
+  EXPECT_TRUE(JudgeCount(CountingLimit(10), 0, {.cost = 11}).never_fits);
+  EXPECT_TRUE(JudgeCount(CountingLimit(10), 0, {.cost = kHuge}).never_fits);
+  EXPECT_FALSE(JudgeCount(CountingLimit(10), 0, {.cost = kHuge}).allowed);
 }
 
 TEST(JudgeCount, OverdraftAsksOnlyWhetherAnythingIsLeft) {
-  EXPECT_TRUE(JudgeCount(Window(10, true), 9, {.cost = kHuge}).allowed);
-  EXPECT_FALSE(JudgeCount(Window(10, true), 10, {.cost = 1}).allowed);
+  EXPECT_TRUE(JudgeCount(CountingLimit(10, true), 9, {.cost = kHuge}).allowed);
+  EXPECT_FALSE(JudgeCount(CountingLimit(10, true), 10, {.cost = 1}).allowed);
 }
 
 TEST(JudgeCount, AllowsEverythingThatIsNotAQuestion) {
   for (const Verb verb :
        {Verb::kRefund, Verb::kPenalize, Verb::kReset, Verb::kSettle, Verb::kUnbook}) {
-    EXPECT_TRUE(JudgeCount(Window(10), 20, {.verb = verb, .cost = kHuge}).allowed);
+    EXPECT_TRUE(JudgeCount(CountingLimit(10), 20, {.verb = verb, .cost = kHuge}).allowed);
   }
 }
 
 TEST(DescribeCount, NeverShowsLessThanNothing) {
   const StepRequest request{.cost = 3};
   const Decision denial =
-      DescribeCount(Window(10), 15, request, {.allowed = false, .never_fits = false});
+      DescribeCount(CountingLimit(10), 15, request, {.allowed = false, .never_fits = false});
   EXPECT_EQ(denial.reason, Reason::kLimited);
   EXPECT_EQ(denial.remaining, 0);
   EXPECT_EQ(denial.limit, 10);
@@ -103,7 +102,7 @@ TEST(DescribeCount, NeverShowsLessThanNothing) {
 
 TEST(DescribeCount, GivesNoHopeToWhatNeverFits) {
   const Decision denial =
-      DescribeCount(Window(10), 4, {.cost = 11}, {.allowed = false, .never_fits = true});
+      DescribeCount(CountingLimit(10), 4, {.cost = 11}, {.allowed = false, .never_fits = true});
   EXPECT_EQ(denial.reason, Reason::kNeverFits);
   EXPECT_EQ(denial.retry_after, kNever);
   EXPECT_EQ(denial.remaining, 6);

@@ -1,20 +1,17 @@
 #include "algorithm/strict_window.h"
 
 #include <deque>
-#include <limits>
 #include <string_view>
 #include <utility>
 
 #include <gtest/gtest.h>
 
-#include "../tests/conformance/driven_key.h"
+#include "algorithm/key_under_test.h"
 
 namespace weir {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
 
 LimitSpec Strict(int sub_windows = 10) {
   LimitSpec spec;
@@ -23,23 +20,17 @@ LimitSpec Strict(int sub_windows = 10) {
   spec.sub_windows = sub_windows;
   return spec;
 }
-DrivenKey Window(std::string_view text, const LimitSpec& defaults = Strict()) {
+DrivenKey StrictWindowKey(std::string_view text, const LimitSpec& defaults = Strict()) {
   return DrivenKey(Limit::Parse(text, defaults).value());
 }
-DrivenKey Log(std::string_view text) {
+DrivenKey ExactLogKey(std::string_view text) {
   LimitSpec defaults;
   defaults.algorithm = Algorithm::kSlidingLog;
   return DrivenKey(Limit::Parse(text, defaults).value());
 }
 
-int TakeAll(DrivenKey& key) {
-  int taken = 0;
-  while (key.Check().allowed) ++taken;
-  return taken;
-}
-
 TEST(StrictWindow, DoesNotPassAHundredOneSecondAfterAHundred) {
-  DrivenKey key = Window("100/min");
+  DrivenKey key = StrictWindowKey("100/min");
   key.Advance(12h + 59s);
   EXPECT_TRUE(key.Check(100).allowed);
   key.Advance(1s);
@@ -54,7 +45,7 @@ TEST(StrictWindow, DoesNotPassAHundredOneSecondAfterAHundred) {
 
 TEST(StrictWindow, NeverPassesItsLimitInAnyWindowHoweverTheBurstsFall) {
   for (const int sub_windows : {2, 3, 10, 60}) {
-    DrivenKey key = Window("20/s", Strict(sub_windows));
+    DrivenKey key = StrictWindowKey("20/s", Strict(sub_windows));
     std::deque<Duration> admitted;
     Duration now{0};
     for (int i = 0; i < 20'000; ++i) {
@@ -71,8 +62,8 @@ TEST(StrictWindow, NeverPassesItsLimitInAnyWindowHoweverTheBurstsFall) {
 TEST(StrictWindow, RefusesAtMostOneSubWindowLongerThanTheLog) {
   for (const int sub_windows : {2, 7, 10, 60}) {
     for (int i = 0; i < 100; ++i) {
-      DrivenKey strict = Window("5/s", Strict(sub_windows));
-      DrivenKey log = Log("5/s");
+      DrivenKey strict = StrictWindowKey("5/s", Strict(sub_windows));
+      DrivenKey log = ExactLogKey("5/s");
       const Duration start(i * 17'171'717LL);
       strict.Advance(start);
       log.Advance(start);
@@ -86,7 +77,7 @@ TEST(StrictWindow, RefusesAtMostOneSubWindowLongerThanTheLog) {
 }
 
 TEST(StrictWindow, SaysToTheNanosecondWhenARequestWillPass) {
-  DrivenKey key = Window("10/7s", Strict(3));
+  DrivenKey key = StrictWindowKey("10/7s", Strict(3));
   EXPECT_TRUE(key.Check(3).allowed);
   key.Advance(3s);
   EXPECT_TRUE(key.Check(4).allowed);
@@ -131,7 +122,7 @@ TEST(StrictWindow, KeepsItsPromiseWhenSubWindowsAreNoWholeNumberOfNanoseconds) {
 }
 
 TEST(StrictWindow, IsFreshBeforeAnythingIsCountedAndOnceAllIsOver) {
-  DrivenKey key = Window("10/min");
+  DrivenKey key = StrictWindowKey("10/min");
   EXPECT_EQ(key.Peek().reset_after, 0s);
   EXPECT_EQ(FreshAt(key.limit(), key.strict), Ticks(0));
   EXPECT_EQ(key.Check().reset_after, 66s);
@@ -143,14 +134,14 @@ TEST(StrictWindow, IsFreshBeforeAnythingIsCountedAndOnceAllIsOver) {
 }
 
 TEST(StrictWindow, ForgetsEverythingAfterAJumpForward) {
-  DrivenKey key = Window("10/min");
+  DrivenKey key = StrictWindowKey("10/min");
   EXPECT_EQ(TakeAll(key), 10);
   key.Advance(24h * 365);
   EXPECT_EQ(TakeAll(key), 10);
 }
 
 TEST(StrictWindow, DistinguishesNeverFromNotNow) {
-  DrivenKey key = Window("3/min");
+  DrivenKey key = StrictWindowKey("3/min");
   EXPECT_TRUE(key.Check(2).allowed);
   EXPECT_EQ(key.Check(3).reason, Reason::kLimited);
   EXPECT_EQ(key.Check(4).reason, Reason::kNeverFits);
@@ -158,7 +149,7 @@ TEST(StrictWindow, DistinguishesNeverFromNotNow) {
 }
 
 TEST(StrictWindow, LeavesTheStateAsItWasWhenItDeniesOrIsOnlyAsked) {
-  DrivenKey key = Window("3/min");
+  DrivenKey key = StrictWindowKey("3/min");
   EXPECT_TRUE(key.Check(3).allowed);
   const StrictWindowState before = key.strict;
   key.Advance(30s);
@@ -174,7 +165,7 @@ TEST(StrictWindow, LeavesTheStateAsItWasWhenItDeniesOrIsOnlyAsked) {
 
 // A question asked by a thread whose clock was ahead must not drop what still counts for others.
 TEST(StrictWindow, HandsOutNothingToAnEarlierClockAfterALaterOneAsked) {
-  DrivenKey key = Window("3/min");
+  DrivenKey key = StrictWindowKey("3/min");
   EXPECT_EQ(TakeAll(key), 3);
   key.Advance(66s);
   EXPECT_TRUE(key.Peek(3).allowed);
@@ -183,7 +174,7 @@ TEST(StrictWindow, HandsOutNothingToAnEarlierClockAfterALaterOneAsked) {
 }
 
 TEST(StrictWindow, GoesOnWithStoredSubWindowsThatAreLaterThanTheClock) {
-  DrivenKey key = Window("4/min");
+  DrivenKey key = StrictWindowKey("4/min");
   key.Advance(60s);
   EXPECT_TRUE(key.Check(3).allowed);
   key.Advance(-60s);
@@ -193,7 +184,7 @@ TEST(StrictWindow, GoesOnWithStoredSubWindowsThatAreLaterThanTheClock) {
 }
 
 TEST(StrictWindow, TakesOverTheCountsOfSubWindowsMoreThanOnePeriodLater) {
-  DrivenKey key = Window("4/min");
+  DrivenKey key = StrictWindowKey("4/min");
   key.Advance(24h);
   EXPECT_TRUE(key.Check(1).allowed);
   key.Advance(6s);
@@ -204,7 +195,7 @@ TEST(StrictWindow, TakesOverTheCountsOfSubWindowsMoreThanOnePeriodLater) {
 }
 
 TEST(StrictWindow, ShutsNobodyOutForLongerThanItsWindowsWhenTheClockStepsBack) {
-  DrivenKey key = Window("3/min");
+  DrivenKey key = StrictWindowKey("3/min");
   key.Advance(24h * 300);
   key.Penalize(kHuge);
   key.Advance(-24h * 300);
@@ -214,7 +205,7 @@ TEST(StrictWindow, ShutsNobodyOutForLongerThanItsWindowsWhenTheClockStepsBack) {
 }
 
 TEST(StrictWindow, RefundsTheOldestFirst) {
-  DrivenKey key = Window("10/min");
+  DrivenKey key = StrictWindowKey("10/min");
   EXPECT_TRUE(key.Check(4).allowed);
   key.Advance(6s);
   EXPECT_TRUE(key.Check(3).allowed);
@@ -225,7 +216,7 @@ TEST(StrictWindow, RefundsTheOldestFirst) {
 }
 
 TEST(StrictWindow, RefundsAReservationWhereItWasCharged) {
-  DrivenKey key = Window("10/min");
+  DrivenKey key = StrictWindowKey("10/min");
   EXPECT_TRUE(key.Check(4).allowed);
   const DrivenKey::Receipt first = key.receipt();
   EXPECT_EQ(first.charged, 4);
@@ -243,7 +234,7 @@ TEST(StrictWindow, RefundsAReservationWhereItWasCharged) {
 
 // After clock damage nobody knows where the charge is: taking it from another's would over-admit.
 TEST(StrictWindow, IgnoresAReceiptFromBeforeClockDamageWasMended) {
-  DrivenKey key = Window("10/min");
+  DrivenKey key = StrictWindowKey("10/min");
   key.Advance(24h);
   EXPECT_TRUE(key.Check(4).allowed);
   const DrivenKey::Receipt receipt = key.receipt();
@@ -253,7 +244,7 @@ TEST(StrictWindow, IgnoresAReceiptFromBeforeClockDamageWasMended) {
 }
 
 TEST(StrictWindow, CommitAboveWhatWasReservedGoesIntoDebtUpToTwiceTheLimit) {
-  DrivenKey key = Window("10/min");
+  DrivenKey key = StrictWindowKey("10/min");
   EXPECT_TRUE(key.Check(4).allowed);
   const DrivenKey::Receipt receipt = key.receipt();
   EXPECT_EQ(key.Settle(receipt, 4).remaining, 6);
@@ -268,7 +259,7 @@ TEST(StrictWindow, CommitAboveWhatWasReservedGoesIntoDebtUpToTwiceTheLimit) {
 TEST(StrictWindow, OverdraftAllowsAsLongAsAnythingIsLeft) {
   LimitSpec defaults = Strict();
   defaults.overdraft = true;
-  DrivenKey key = Window("10/min", defaults);
+  DrivenKey key = StrictWindowKey("10/min", defaults);
   EXPECT_TRUE(key.Check(9).allowed);
   EXPECT_TRUE(key.Check(kHuge).allowed);
   EXPECT_EQ(key.receipt().charged, 11);
@@ -277,7 +268,7 @@ TEST(StrictWindow, OverdraftAllowsAsLongAsAnythingIsLeft) {
 }
 
 TEST(StrictWindow, IsFreshAfterAReset) {
-  DrivenKey key = Window("10/min");
+  DrivenKey key = StrictWindowKey("10/min");
   key.Penalize(kHuge);
   EXPECT_EQ(key.Reset().remaining, 10);
   EXPECT_EQ(key.Reset().reset_after, 0s);
@@ -285,13 +276,13 @@ TEST(StrictWindow, IsFreshAfterAReset) {
 }
 
 TEST(StrictWindow, KeepsItsCountInProportionRoundedUpUnderANewLimit) {
-  DrivenKey key = Window("100/min");
+  DrivenKey key = StrictWindowKey("100/min");
   for (int i = 0; i < 11; ++i) {
     EXPECT_TRUE(key.Check(1).allowed);
     key.Advance(6s);
   }
   key.Advance(-6s);
-  key.ChangeTo(Window("10/min").limit());
+  key.ChangeTo(StrictWindowKey("10/min").limit());
   EXPECT_EQ(key.Peek().remaining, 8);  // Eleven hundredths are two tenths, rounded up.
   key.Advance(6s);
   EXPECT_EQ(key.Peek().remaining, 9);  // And ten hundredths are one.
@@ -302,9 +293,9 @@ TEST(StrictWindow, KeepsItsCountInProportionRoundedUpUnderANewLimit) {
 }
 
 TEST(StrictWindow, AddsUpWhatWasCountedInTwoPlaces) {
-  DrivenKey one = Window("10/min");
+  DrivenKey one = StrictWindowKey("10/min");
   EXPECT_TRUE(one.Check(4).allowed);
-  DrivenKey other = Window("10/min");
+  DrivenKey other = StrictWindowKey("10/min");
   EXPECT_TRUE(other.Check(3).allowed);
   const auto merge = [&](const DrivenKey& a, const DrivenKey& b) {
     return MergeStrictWindows(one.limit(), a.strict, b.strict, one.instant());
@@ -326,7 +317,7 @@ TEST(StrictWindow, AddsUpWhatWasCountedInTwoPlaces) {
 
 // A store gives no place to a key that is left fresh, so the step must not tell the two apart.
 TEST(StrictWindow, BeginsNoWindowWithNothing) {
-  DrivenKey key = Window("3/min");
+  DrivenKey key = StrictWindowKey("3/min");
   EXPECT_EQ(key.Refund(2).remaining, 3);
   EXPECT_EQ(key.Settle({.charged = 2, .at = key.instant().now}, 1).remaining, 3);
   EXPECT_EQ(key.Penalize(0).remaining, 3);

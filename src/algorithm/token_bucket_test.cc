@@ -1,36 +1,27 @@
 #include "algorithm/token_bucket.h"
 
-#include <limits>
 #include <random>
 #include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "../tests/conformance/driven_key.h"
+#include "algorithm/key_under_test.h"
 
 namespace weir {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::int64_t kHuge = std::numeric_limits<std::int64_t>::max();
 constexpr Duration kYear = std::chrono::hours(24 * 365);
 
 DrivenKey Bucket(std::string_view text, const LimitSpec& defaults = {}) {
   return DrivenKey(Limit::Parse(text, defaults).value());
 }
-DrivenKey Overdrawn(std::string_view text) {
+DrivenKey OverdrawnBucket(std::string_view text) {
   LimitSpec defaults;
   defaults.overdraft = true;
   return Bucket(text, defaults);
-}
-
-// How many single requests pass at once.
-int TakeAll(DrivenKey& key) {
-  int taken = 0;
-  while (key.Check().allowed) ++taken;
-  return taken;
 }
 
 TEST(TokenBucket, DeniesOneMoreThanItsBurst) {
@@ -407,7 +398,7 @@ TEST(TokenBucket, GivesBackOnlyWhatOfACancelledChargeStillCounts) {
 }
 
 TEST(TokenBucket, OverdraftAllowsAsLongAsAnythingIsLeftAndChargesAll) {
-  DrivenKey key = Overdrawn("10/min");
+  DrivenKey key = OverdrawnBucket("10/min");
   EXPECT_TRUE(key.Check(9).allowed);
   const Decision over = key.Check(6);
   EXPECT_TRUE(over.allowed);
@@ -422,7 +413,7 @@ TEST(TokenBucket, OverdraftAllowsAsLongAsAnythingIsLeftAndChargesAll) {
 }
 
 TEST(TokenBucket, DebtEndsAtTwiceTheCapacity) {
-  DrivenKey key = Overdrawn("10/min");
+  DrivenKey key = OverdrawnBucket("10/min");
   EXPECT_TRUE(key.Check(1).allowed);
   const Decision over = key.Check(kHuge);
   EXPECT_TRUE(over.allowed);
@@ -432,7 +423,7 @@ TEST(TokenBucket, DebtEndsAtTwiceTheCapacity) {
 }
 
 TEST(TokenBucket, OverdraftThatWaitsIsChargedHoweverLongTheLineIs) {
-  DrivenKey key = Overdrawn("1/s burst 1");
+  DrivenKey key = OverdrawnBucket("1/s burst 1");
   EXPECT_TRUE(key.Check(1).allowed);
   for (int i = 1; i <= 60; ++i) {
     EXPECT_TRUE(key.Check(1, 60s).allowed);
@@ -442,7 +433,7 @@ TEST(TokenBucket, OverdraftThatWaitsIsChargedHoweverLongTheLineIs) {
 }
 
 TEST(TokenBucket, OverdraftTakesNothingWhenItIsOnlyAsked) {
-  DrivenKey key = Overdrawn("10/min");
+  DrivenKey key = OverdrawnBucket("10/min");
   EXPECT_TRUE(key.Peek(1000).allowed);
   EXPECT_TRUE(key.Check(0).allowed);
   EXPECT_EQ(key.Peek().remaining, 10);

@@ -18,22 +18,22 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const Request kAnn{.user = "ann"};  // NOLINT: holds no resource
+const Request kUserAnn{.user = "ann"};  // NOLINT: holds no resource
 
-std::string Rule(std::string_view limit, std::string_view more = "") {
+std::string RuleForUsers(std::string_view limit, std::string_view more = "") {
   return "rules:\n  - { name: r, key: user, limit: " + std::string(limit) + std::string(more) +
          " }\n";
 }
 std::string Window(std::string_view limit, std::string_view overrides = "") {
   std::string more = ", algorithm: fixed_window";
   if (!overrides.empty()) more += ", overrides: { " + std::string(overrides) + " }";
-  return Rule(limit, more);
+  return RuleForUsers(limit, more);
 }
 
 TEST(Apply, CountsVersionsFromOne) {
-  EngineUnderTest under_test(Rule("10/min"));
+  EngineUnderTest under_test(RuleForUsers("10/min"));
   EXPECT_EQ(under_test.engine.Stats().version, 1U);
-  EXPECT_EQ(under_test.Apply(Rule("20/min")).version, 2U);
+  EXPECT_EQ(under_test.Apply(RuleForUsers("20/min")).version, 2U);
   EXPECT_EQ(under_test.engine.Stats().version, 2U);
   EXPECT_EQ(under_test.engine.policy().spec().rules[0].limit, "20/min");
 }
@@ -63,88 +63,88 @@ rules:
 }
 
 TEST(Apply, OfTheSamePolicyChangesNothing) {
-  EngineUnderTest under_test(Rule("10/min"));
-  under_test.Check(kAnn, 4);
+  EngineUnderTest under_test(RuleForUsers("10/min"));
+  under_test.Check(kUserAnn, 4);
   const std::size_t entries = under_test.engine.Stats().store.entries;
   for (int i = 0; i < 100; ++i) {
-    const PolicyChange change = under_test.Apply(Rule("10/min"));
+    const PolicyChange change = under_test.Apply(RuleForUsers("10/min"));
     EXPECT_THAT(change.limits_changed, IsEmpty());
     EXPECT_THAT(change.started_anew, IsEmpty());
-    EXPECT_EQ(under_test.Remaining("r", kAnn), 6);
+    EXPECT_EQ(under_test.Remaining("r", kUserAnn), 6);
   }
   // A new generation would have its state in another entry.
-  under_test.Check(kAnn);
+  under_test.Check(kUserAnn);
   EXPECT_EQ(under_test.engine.Stats().store.entries, entries);
 }
 
 TEST(Apply, LetsABucketKeepItsTimeToFull) {
-  EngineUnderTest under_test(Rule("60/min burst 60"));
-  under_test.Check(kAnn, 30);  // Thirty seconds to full.
-  under_test.Apply(Rule("60/h burst 60"));
-  const Decision now = under_test.Peek(kAnn);
+  EngineUnderTest under_test(RuleForUsers("60/min burst 60"));
+  under_test.Check(kUserAnn, 30);  // Thirty seconds to full.
+  under_test.Apply(RuleForUsers("60/h burst 60"));
+  const Decision now = under_test.Peek(kUserAnn);
   EXPECT_EQ(now.reset_after, seconds(30));
   EXPECT_EQ(now.remaining, 59);
 }
 
 TEST(Apply, KeepsABucketInProportionIfItsPeriodStays) {
-  EngineUnderTest under_test(Rule("10/min"));
-  under_test.Check(kAnn, 5);
-  under_test.Apply(Rule("100/min"));
-  EXPECT_EQ(under_test.Remaining("r", kAnn), 50);
-  under_test.Apply(Rule("10/min"));
-  EXPECT_EQ(under_test.Remaining("r", kAnn), 5);
+  EngineUnderTest under_test(RuleForUsers("10/min"));
+  under_test.Check(kUserAnn, 5);
+  under_test.Apply(RuleForUsers("100/min"));
+  EXPECT_EQ(under_test.Remaining("r", kUserAnn), 50);
+  under_test.Apply(RuleForUsers("10/min"));
+  EXPECT_EQ(under_test.Remaining("r", kUserAnn), 5);
 }
 
 TEST(Apply, KeepsWindowsAndLogsInProportionRoundedUp) {
   for (const char* algorithm : {"fixed_window", "sliding_window", "sliding_log"}) {
     const std::string more = std::string(", algorithm: ") + algorithm;
-    EngineUnderTest under_test(Rule("10/h", more));
-    under_test.Check(kAnn, 5);
-    under_test.Apply(Rule("100/h", more));
-    EXPECT_EQ(under_test.Remaining("r", kAnn), 50) << algorithm;
-    under_test.Apply(Rule("7/h", more));
-    EXPECT_EQ(under_test.Remaining("r", kAnn), 3) << algorithm;
+    EngineUnderTest under_test(RuleForUsers("10/h", more));
+    under_test.Check(kUserAnn, 5);
+    under_test.Apply(RuleForUsers("100/h", more));
+    EXPECT_EQ(under_test.Remaining("r", kUserAnn), 50) << algorithm;
+    under_test.Apply(RuleForUsers("7/h", more));
+    EXPECT_EQ(under_test.Remaining("r", kUserAnn), 3) << algorithm;
   }
 }
 
 TEST(Apply, StartsAnewWithAnotherAlgorithmOrWindow) {
-  EngineUnderTest under_test(Rule("10/min"));
+  EngineUnderTest under_test(RuleForUsers("10/min"));
   for (const char* next : {"10/min, algorithm: sliding_window", "10/h, algorithm: sliding_window",
                            "10/h, algorithm: sliding_log", "10/min"}) {
-    under_test.Exhaust(kAnn);
-    EXPECT_THAT(under_test.Apply(Rule(next)).started_anew, ElementsAre("r")) << next;
-    EXPECT_EQ(under_test.Remaining("r", kAnn), 10) << next;
+    under_test.Exhaust(kUserAnn);
+    EXPECT_THAT(under_test.Apply(RuleForUsers(next)).started_anew, ElementsAre("r")) << next;
+    EXPECT_EQ(under_test.Remaining("r", kUserAnn), 10) << next;
   }
   EXPECT_EQ(under_test.notices().size(), 4U);
 }
 
 TEST(Apply, TakesARuleOfAnotherNameForAnotherRule) {
-  EngineUnderTest under_test(Rule("10/min"));
-  under_test.Exhaust(kAnn);
+  EngineUnderTest under_test(RuleForUsers("10/min"));
+  under_test.Exhaust(kUserAnn);
   const PolicyChange change =
       under_test.Apply("rules:\n  - { name: renamed, key: user, limit: 10/min }\n");
   EXPECT_THAT(change.rules_added, ElementsAre("renamed"));
   EXPECT_THAT(change.rules_removed, ElementsAre("r"));
-  EXPECT_EQ(under_test.Exhaust(kAnn), 10);
+  EXPECT_EQ(under_test.Exhaust(kUserAnn), 10);
 }
 
 TEST(Apply, HandsOutNothingWhenARuleGoesAndComesBack) {
-  EngineUnderTest under_test(Rule("10/min"));
-  under_test.Exhaust(kAnn);
+  EngineUnderTest under_test(RuleForUsers("10/min"));
+  under_test.Exhaust(kUserAnn);
   under_test.Apply("rules: []");
-  EXPECT_TRUE(under_test.Allows(kAnn));
-  under_test.Apply(Rule("10/min"));
-  EXPECT_FALSE(under_test.Allows(kAnn));
+  EXPECT_TRUE(under_test.Allows(kUserAnn));
+  under_test.Apply(RuleForUsers("10/min"));
+  EXPECT_FALSE(under_test.Allows(kUserAnn));
   under_test.clock.Advance(minutes(1));
-  EXPECT_EQ(under_test.Exhaust(kAnn), 10);
+  EXPECT_EQ(under_test.Exhaust(kUserAnn), 10);
 }
 
 TEST(Apply, ManyTimesInARowKeepsWhatWasUsed) {
   EngineUnderTest under_test(Window("10/h"));
-  under_test.Check(kAnn, 5);
+  under_test.Check(kUserAnn, 5);
   for (int i = 0; i < 100; ++i) {
     under_test.Apply(Window(i % 2 == 0 ? "1000/h" : "10/h"));
-    EXPECT_EQ(under_test.Remaining("r", kAnn), i % 2 == 0 ? 500 : 5) << i;
+    EXPECT_EQ(under_test.Remaining("r", kUserAnn), i % 2 == 0 ? 500 : 5) << i;
   }
 }
 
@@ -219,21 +219,21 @@ constexpr Request kBeta{.user = "beta"};
 TEST(ApplyOverrides, ThatAreNewLetTheKeyGoOnAsItIs) {
   EngineUnderTest under_test(Window("100/h"));
   under_test.Check(kAcme, 50);
-  under_test.Check(kAnn, 50);
+  under_test.Check(kUserAnn, 50);
   EXPECT_THAT(under_test.Apply(Window("100/h", "acme: 1000/h")).limits_changed, ElementsAre("r"));
   EXPECT_EQ(under_test.Remaining("r", kAcme), 950);
-  EXPECT_EQ(under_test.Remaining("r", kAnn), 50);
+  EXPECT_EQ(under_test.Remaining("r", kUserAnn), 50);
 }
 
 TEST(ApplyOverrides, ThatChangeKeepTheKeyInProportionToWhatItHad) {
   EngineUnderTest under_test(Window("100/h", "acme: 1000/h, beta: 10/h"));
   under_test.Check(kAcme, 500);
   under_test.Check(kBeta, 5);
-  under_test.Check(kAnn, 50);
+  under_test.Check(kUserAnn, 50);
   under_test.Apply(Window("100/h", "acme: 2000/h, beta: 20/h"));
   EXPECT_EQ(under_test.Remaining("r", kAcme), 1000);
   EXPECT_EQ(under_test.Remaining("r", kBeta), 10);
-  EXPECT_EQ(under_test.Remaining("r", kAnn), 50);
+  EXPECT_EQ(under_test.Remaining("r", kUserAnn), 50);
 }
 
 TEST(ApplyOverrides, ThatNoLongerDifferKeepTheirCounts) {
@@ -257,10 +257,10 @@ TEST(ApplyOverrides, GoOnThoughTheRuleItselfIsUnlimited) {
 TEST(ApplyOverrides, LeaveWhatWasUsedWhenTheyGo) {
   EngineUnderTest under_test(Window("100/h", "acme: 1000/h"));
   under_test.Check(kAcme, 60);
-  under_test.Check(kAnn, 50);
+  under_test.Check(kUserAnn, 50);
   under_test.Apply(Window("100/h"));
   EXPECT_EQ(under_test.Remaining("r", kAcme), 40);
-  EXPECT_EQ(under_test.Remaining("r", kAnn), 50);
+  EXPECT_EQ(under_test.Remaining("r", kUserAnn), 50);
 }
 
 TEST(ApplyOverrides, ThatChangeTwiceWhileTheKeyIsAwayKeepItWithinItsLimit) {
@@ -276,11 +276,11 @@ TEST(ApplyOverrides, ThatChangeTwiceWhileTheKeyIsAwayKeepItWithinItsLimit) {
 
 TEST(ApplyReservations, TakenBeforeAreSettledUnderTheLimitThatGoesOn) {
   EngineUnderTest under_test(Window("100/h"));
-  const Decision taken = under_test.engine.Reserve(kAnn, {.cost = 40}).decision;
+  const Decision taken = under_test.engine.Reserve(kUserAnn, {.cost = 40}).decision;
   under_test.Apply(Window("1000/h"));
-  EXPECT_EQ(under_test.Remaining("r", kAnn), 600);
+  EXPECT_EQ(under_test.Remaining("r", kUserAnn), 600);
   ASSERT_TRUE(under_test.engine.Commit(taken.reservation, 10));  // 30 of 100 go back.
-  EXPECT_EQ(under_test.Remaining("r", kAnn), 900);
+  EXPECT_EQ(under_test.Remaining("r", kUserAnn), 900);
 }
 
 TEST(ApplyReservations, TakenUnderATierOrAnOverrideAreSettledUnderIt) {
@@ -305,55 +305,55 @@ TEST(ApplyReservations, TakenUnderATierOrAnOverrideAreSettledUnderIt) {
 
 TEST(ApplyReservations, OfARuleThatIsGoneCanStillBeSettled) {
   EngineUnderTest under_test(Window("100/h"));
-  const Decision taken = under_test.engine.Reserve(kAnn, {.cost = 40}).decision;
+  const Decision taken = under_test.engine.Reserve(kUserAnn, {.cost = 40}).decision;
   under_test.Apply("rules: []");
   EXPECT_TRUE(under_test.engine.Commit(taken.reservation, 10));
   under_test.Apply(Window("100/h"));
-  EXPECT_EQ(under_test.Remaining("r", kAnn), 90);
+  EXPECT_EQ(under_test.Remaining("r", kUserAnn), 90);
 }
 
 TEST(ApplyReservations, LeasesStayWhenTheNumberOfPlacesChanges) {
-  EngineUnderTest under_test(Rule("2 concurrent lease 1min"));
-  const Decision lease = under_test.Check(kAnn);
-  under_test.Apply(Rule("3 concurrent lease 1min"));
-  EXPECT_EQ(under_test.Exhaust(kAnn), 2);
+  EngineUnderTest under_test(RuleForUsers("2 concurrent lease 1min"));
+  const Decision lease = under_test.Check(kUserAnn);
+  under_test.Apply(RuleForUsers("3 concurrent lease 1min"));
+  EXPECT_EQ(under_test.Exhaust(kUserAnn), 2);
   ASSERT_TRUE(under_test.engine.Release(lease.reservation));
-  EXPECT_EQ(under_test.Exhaust(kAnn), 1);
+  EXPECT_EQ(under_test.Exhaust(kUserAnn), 1);
 }
 
 TEST(Apply, SaysWhichRulesChangedInSomethingOtherThanTheirLimits) {
-  EngineUnderTest under_test(Rule("10/min"));
-  const PolicyChange change = under_test.Apply(Rule("10/min", ", mode: shadow"));
+  EngineUnderTest under_test(RuleForUsers("10/min"));
+  const PolicyChange change = under_test.Apply(RuleForUsers("10/min", ", mode: shadow"));
   EXPECT_THAT(change.rules_changed, ElementsAre("r"));
   EXPECT_THAT(change.limits_changed, IsEmpty());
 }
 
 TEST(Apply, GoesOnWithARuleThatWasOffForAWhile) {
   for (const std::string& meanwhile :
-       {Rule("20/day", ", mode: off"), std::string("rules: []\n"), Rule("deny")}) {
-    EngineUnderTest under_test(Rule("10/day"));
-    under_test.Apply(Rule("20/day"));  // Its state is no longer that of a rule that is new.
-    EXPECT_EQ(under_test.Exhaust(kAnn), 20);
+       {RuleForUsers("20/day", ", mode: off"), std::string("rules: []\n"), RuleForUsers("deny")}) {
+    EngineUnderTest under_test(RuleForUsers("10/day"));
+    under_test.Apply(RuleForUsers("20/day"));  // Its state is no longer that of a rule that is new.
+    EXPECT_EQ(under_test.Exhaust(kUserAnn), 20);
     under_test.Apply(meanwhile);
-    under_test.Apply(Rule("20/day"));
-    EXPECT_FALSE(under_test.Allows(kAnn)) << meanwhile;
+    under_test.Apply(RuleForUsers("20/day"));
+    EXPECT_FALSE(under_test.Allows(kUserAnn)) << meanwhile;
   }
 }
 
 TEST(Apply, GoesOnWithARuleThatComesBackWithAnotherLimit) {
   EngineUnderTest under_test(Window("10/day"));
-  EXPECT_EQ(under_test.Exhaust(kAnn), 10);
+  EXPECT_EQ(under_test.Exhaust(kUserAnn), 10);
   under_test.Apply("rules: []\n");
   under_test.Apply(Window("20/day"));
-  EXPECT_FALSE(under_test.Allows(kAnn));  // In proportion: all of it is used.
+  EXPECT_FALSE(under_test.Allows(kUserAnn));  // In proportion: all of it is used.
 }
 
 TEST(Apply, ChangesTheCapOfAStoreInMemory) {
   const auto with_cap = [](std::string_view cap) {
-    return "memory: { cap: " + std::string(cap) + " }\n" + Rule("2/day");
+    return "memory: { cap: " + std::string(cap) + " }\n" + RuleForUsers("2/day");
   };
   EngineUnderTest under_test(with_cap("16MiB"));
-  EXPECT_EQ(under_test.Exhaust(kAnn), 2);
+  EXPECT_EQ(under_test.Exhaust(kUserAnn), 2);
   const auto fill = [&] {
     for (int i = 0; i < 200'000; ++i) {
       const std::string user = std::to_string(i);
@@ -368,11 +368,11 @@ TEST(Apply, ChangesTheCapOfAStoreInMemory) {
   EXPECT_LE(under_test.engine.Stats().store.bytes, 2U << 20);
   EXPECT_GT(under_test.engine.Stats().store.evicted_live, 0U);
   // Those that are being denied are the last to go.
-  EXPECT_FALSE(under_test.Allows(kAnn));
+  EXPECT_FALSE(under_test.Allows(kUserAnn));
   under_test.Apply(with_cap("16MiB"));
   const std::uint64_t gone = under_test.engine.Stats().store.evicted_live;
   EXPECT_EQ(fill().evicted_live, gone);
-  EXPECT_FALSE(under_test.Allows(kAnn));
+  EXPECT_FALSE(under_test.Allows(kUserAnn));
 }
 
 }  // namespace

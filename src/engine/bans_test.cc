@@ -17,7 +17,7 @@ using std::chrono::hours;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr std::string_view kPolicy = R"(
+constexpr std::string_view kBanningPolicy = R"(
 rules:
   - name: login
     match: { path: /login }
@@ -28,7 +28,7 @@ rules:
     block: { after: 10 denials in 1min, for: 10min, growing: 2x up to 1day }
 )";
 constexpr Request kMallory{.ip = "192.0.2.66", .path = "/login"};
-constexpr Request kAnn{.ip = "192.0.2.1", .path = "/login"};
+constexpr Request kAnnAtLogin{.ip = "192.0.2.1", .path = "/login"};
 
 class Ban : public testing::Test {
  protected:
@@ -47,7 +47,7 @@ class Ban : public testing::Test {
     return Duration(0);
   }
 
-  EngineUnderTest under_test_{kPolicy};
+  EngineUnderTest under_test_{kBanningPolicy};
 };
 
 TEST_F(Ban, ComesWithTheTenthDenialWhichSaysSo) {
@@ -85,7 +85,7 @@ TEST_F(Ban, HoldsThoughTheLimitHasRoomAgainAndEndsOnTime) {
 }
 
 TEST_F(Ban, TakesNothingFromOtherRulesWhileItHolds) {
-  under_test_.Apply(std::string(kPolicy) + "  - { name: all, key: ip, limit: 100/day }\n");
+  under_test_.Apply(std::string(kBanningPolicy) + "  - { name: all, key: ip, limit: 100/day }\n");
   GetBanned();
   const std::int64_t before = under_test_.Remaining("all", {.ip = kMallory.ip, .path = "/"});
   for (int i = 0; i < 20; ++i) Check();
@@ -166,7 +166,7 @@ TEST_F(Ban, DoesNotComeOfWhatCanNeverFit) {
 
 TEST_F(Ban, LeavesOthersAlone) {
   GetBanned();
-  EXPECT_TRUE(Check(kAnn).allowed);
+  EXPECT_TRUE(Check(kAnnAtLogin).allowed);
   EXPECT_EQ(under_test_.Check({.ip = kMallory.ip, .path = "/"}).reason, Reason::kNoRule);
 }
 
@@ -200,18 +200,18 @@ TEST_F(Ban, IsLiftedByAReset) {
 
 TEST_F(Ban, IsLiftedByAResetEvenWhileTheRuleIsAShadow) {
   GetBanned();
-  std::string shadow(kPolicy);
+  std::string shadow(kBanningPolicy);
   shadow.insert(shadow.find("    message:"), "    mode: shadow\n");
   under_test_.Apply(shadow);
   EXPECT_TRUE(Check().allowed);
   under_test_.engine.Reset(kMallory);
-  under_test_.Apply(kPolicy);
+  under_test_.Apply(kBanningPolicy);
   EXPECT_TRUE(Check().allowed);
 }
 
 TEST_F(Ban, OutlivesAChangeOfThePolicy) {
   GetBanned();
-  std::string changed(kPolicy);
+  std::string changed(kBanningPolicy);
   changed.replace(changed.find("5/min"), 5, "50/min");
   under_test_.Apply(changed);
   EXPECT_EQ(Check().reason, Reason::kBanned);
@@ -220,7 +220,7 @@ TEST_F(Ban, OutlivesAChangeOfThePolicy) {
 }
 
 TEST_F(Ban, SpeaksUnlessAnotherRuleKeepsTheRequestOutForLonger) {
-  under_test_.Apply(std::string(kPolicy) +
+  under_test_.Apply(std::string(kBanningPolicy) +
                     "  - { name: daily, key: ip, limit: 5/day, algorithm: fixed_window,"
                     " message: Enough for today }\n");
   UseUp();

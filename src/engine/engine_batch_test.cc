@@ -15,7 +15,7 @@ using std::chrono::days;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr std::string_view kPolicy = R"(
+constexpr std::string_view kLayeredPolicy = R"(
 allow: { ip: 10.0.0.0/8 }
 rules:
   - { name: wide, key: ip, limit: 100/min }
@@ -23,7 +23,7 @@ rules:
   - { name: resting, key: ip, limit: 1/min, mode: off }
 )";
 
-Limit LimitOf(std::string_view text, Algorithm algorithm = Algorithm::kTokenBucket) {
+Limit LimitWith(std::string_view text, Algorithm algorithm = Algorithm::kTokenBucket) {
   return Limit::Parse(text, {.algorithm = algorithm}).value();
 }
 
@@ -33,8 +33,8 @@ Decision Ask(Engine& engine, LimitRequest request, Now now) {
 }
 
 TEST(EngineBatch, DecidesEveryRequestForItsOwnTime) {
-  EngineUnderTest batched(kPolicy);
-  EngineUnderTest single(kPolicy);
+  EngineUnderTest batched(kLayeredPolicy);
+  EngineUnderTest single(kLayeredPolicy);
   std::vector<BatchRequest> requests;
   for (int i = 0; i < 60; ++i) {
     requests.push_back(
@@ -55,7 +55,7 @@ TEST(EngineBatch, DecidesEveryRequestForItsOwnTime) {
 }
 
 TEST(EngineBatch, TellsKeysApart) {
-  EngineUnderTest under_test(kPolicy);
+  EngineUnderTest under_test(kLayeredPolicy);
   std::array<std::array<RuleDecision, 2>, 3> each{};
   std::array<BatchRequest, 3> requests = {
       {{.request = {.ip = "192.0.2.1", .path = "/login"}, .each = each[0]},
@@ -69,8 +69,8 @@ TEST(EngineBatch, TellsKeysApart) {
 }
 
 TEST(EngineBatch, AnswersEveryRequestAsCheckWould) {
-  EngineUnderTest batched(kPolicy);
-  EngineUnderTest single(kPolicy);
+  EngineUnderTest batched(kLayeredPolicy);
+  EngineUnderTest single(kLayeredPolicy);
   const std::array<std::string, 3> addresses = {"192.0.2.1", "192.0.2.2", "10.0.0.1"};
   std::vector<BatchRequest> requests;
   for (int i = 0; i < 100; ++i) {
@@ -97,7 +97,7 @@ TEST(EngineBatch, AnswersEveryRequestAsCheckWould) {
 }
 
 TEST(EngineBatch, ChargesTheSameKeySeveralTimesInOrder) {
-  EngineUnderTest under_test(kPolicy);
+  EngineUnderTest under_test(kLayeredPolicy);
   std::array<BatchRequest, 5> requests;
   requests.fill({.request = {.ip = "192.0.2.1", .path = "/login"}});
   under_test.engine.CheckBatch(requests, under_test.clock.Read());
@@ -109,7 +109,7 @@ TEST(EngineBatch, ChargesTheSameKeySeveralTimesInOrder) {
 }
 
 TEST(EngineBatch, TellsWhatEachRuleDecidedWhereThereIsRoomForIt) {
-  EngineUnderTest under_test(kPolicy);
+  EngineUnderTest under_test(kLayeredPolicy);
   std::array<RuleDecision, 4> each;
   std::array<BatchRequest, 2> requests = {
       {{.request = {.ip = "192.0.2.1", .path = "/login"}, .each = each},
@@ -123,7 +123,7 @@ TEST(EngineBatch, TellsWhatEachRuleDecidedWhereThereIsRoomForIt) {
 }
 
 TEST(EngineBatch, TakesEveryCostForTheNearestThatThereIs) {
-  EngineUnderTest under_test(kPolicy);
+  EngineUnderTest under_test(kLayeredPolicy);
   std::array<BatchRequest, 2> requests = {
       {{.request = {.ip = "192.0.2.1"}, .cost = -5},
        {.request = {.ip = "192.0.2.1"}, .cost = std::numeric_limits<std::int64_t>::max()}}};
@@ -135,16 +135,16 @@ TEST(EngineBatch, TakesEveryCostForTheNearestThatThereIs) {
 }
 
 TEST(EngineBatch, MayBeEmpty) {
-  EngineUnderTest under_test(kPolicy);
+  EngineUnderTest under_test(kLayeredPolicy);
   under_test.engine.CheckBatch({}, under_test.clock.Read());
   under_test.engine.CheckLimits({}, under_test.clock.Read());
   EXPECT_EQ(under_test.engine.Stats().store.entries, 0U);
 }
 
 TEST(EngineLimits, CountAKeyByTheLimitThatComesWithIt) {
-  EngineUnderTest under_test(kPolicy);
+  EngineUnderTest under_test(kLayeredPolicy);
   const Now now = under_test.clock.Read();
-  const Limit limit = LimitOf("2/min");
+  const Limit limit = LimitWith("2/min");
   std::array<LimitRequest, 70> requests;
   requests.fill({.key = "ann", .limit = &limit});
   requests[69].key = "bob";
@@ -158,7 +158,7 @@ TEST(EngineLimits, CountAKeyByTheLimitThatComesWithIt) {
 
 TEST(EngineLimits, CountApartFromAllRules) {
   EngineUnderTest under_test("rules: [ { name: everybody, key: global, limit: 1/min } ]");
-  const Limit limit = LimitOf("1/min");
+  const Limit limit = LimitWith("1/min");
   EXPECT_TRUE(under_test.Allows({}));
   EXPECT_TRUE(
       Ask(under_test.engine, {.key = "global", .limit = &limit}, under_test.clock.Read()).allowed);
@@ -166,9 +166,9 @@ TEST(EngineLimits, CountApartFromAllRules) {
 }
 
 TEST(EngineLimits, PeekTakesNothingAndRefundGivesBack) {
-  EngineUnderTest under_test(kPolicy);
+  EngineUnderTest under_test(kLayeredPolicy);
   const Now now = under_test.clock.Read();
-  const Limit limit = LimitOf("5/min");
+  const Limit limit = LimitWith("5/min");
   const auto ask = [&](LimitRequest::Verb verb, std::int64_t cost) {
     return Ask(under_test.engine, {.key = "ann", .limit = &limit, .cost = cost, .verb = verb}, now);
   };
@@ -180,10 +180,10 @@ TEST(EngineLimits, PeekTakesNothingAndRefundGivesBack) {
 }
 
 TEST(EngineLimits, ReadTheUsedTimeOfABucketInTheWayOfTheLimitAskedUnder) {
-  EngineUnderTest under_test(kPolicy);
+  EngineUnderTest under_test(kLayeredPolicy);
   const Now now = under_test.clock.Read();
-  const Limit coarse = LimitOf("1/min burst 10");
-  const Limit fine = LimitOf("10/min burst 100");
+  const Limit coarse = LimitWith("1/min burst 10");
+  const Limit fine = LimitWith("10/min burst 100");
   EXPECT_EQ(Ask(under_test.engine, {.key = "ann", .limit = &coarse}, now).remaining, 9);
   EXPECT_EQ(
       Ask(under_test.engine, {.key = "ann", .limit = &fine, .verb = LimitRequest::Verb::kPeek}, now)
@@ -192,27 +192,27 @@ TEST(EngineLimits, ReadTheUsedTimeOfABucketInTheWayOfTheLimitAskedUnder) {
 }
 
 TEST(EngineLimits, MayBeOfEveryAlgorithm) {
-  EngineUnderTest under_test(kPolicy);
+  EngineUnderTest under_test(kLayeredPolicy);
   const Now now = under_test.clock.Read();
   for (const Algorithm algorithm :
        {Algorithm::kTokenBucket, Algorithm::kLeakyBucket, Algorithm::kFixedWindow,
         Algorithm::kSlidingWindow, Algorithm::kSlidingLog}) {
-    const Limit limit = LimitOf("1/min", algorithm);
+    const Limit limit = LimitWith("1/min", algorithm);
     EXPECT_TRUE(Ask(under_test.engine, {.key = "ann", .limit = &limit}, now).allowed);
     EXPECT_FALSE(Ask(under_test.engine, {.key = "ann", .limit = &limit}, now).allowed);
   }
-  const Limit unlimited = LimitOf("unlimited");
+  const Limit unlimited = LimitWith("unlimited");
   EXPECT_TRUE(Ask(under_test.engine, {.key = "ann", .limit = &unlimited}, now).allowed);
-  const Limit deny = LimitOf("deny");
+  const Limit deny = LimitWith("deny");
   EXPECT_EQ(Ask(under_test.engine, {.key = "ann", .limit = &deny}, now).reason, Reason::kDenyList);
 }
 
 TEST(EngineLimits, GiveAPlaceThatOutlivesTheLimitItWasTakenUnder) {
-  EngineUnderTest under_test(kPolicy);
+  EngineUnderTest under_test(kLayeredPolicy);
   const Now now = under_test.clock.Read();
   ReservationId place = ReservationId::kNone;
   {
-    const Limit limit = LimitOf("1 concurrent lease 30s", Algorithm::kConcurrency);
+    const Limit limit = LimitWith("1 concurrent lease 30s", Algorithm::kConcurrency);
     const Decision taken = Ask(under_test.engine, {.key = "ann", .limit = &limit}, now);
     ASSERT_TRUE(taken.allowed);
     place = taken.reservation;
@@ -221,12 +221,12 @@ TEST(EngineLimits, GiveAPlaceThatOutlivesTheLimitItWasTakenUnder) {
   }
   EXPECT_TRUE(under_test.engine.Release(place).has_value());
   EXPECT_FALSE(under_test.engine.Release(place).has_value());
-  const Limit again = LimitOf("1 concurrent lease 30s", Algorithm::kConcurrency);
+  const Limit again = LimitWith("1 concurrent lease 30s", Algorithm::kConcurrency);
   EXPECT_TRUE(Ask(under_test.engine, {.key = "ann", .limit = &again}, now).allowed);
 }
 
 TEST(EngineRules, AreKnownByNameWhetherTheyCountOrNot) {
-  EngineUnderTest under_test(kPolicy);
+  EngineUnderTest under_test(kLayeredPolicy);
   EXPECT_TRUE(under_test.engine.HasRule("wide"));
   EXPECT_TRUE(under_test.engine.HasRule("resting"));
   EXPECT_FALSE(under_test.engine.HasRule("nobody"));

@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::ElementsAre;
 
-constexpr Request kAnn{.ip = "192.0.2.1", .user = "ann", .path = "/shaped"};
+constexpr Request kAnnInQueue{.ip = "192.0.2.1", .user = "ann", .path = "/shaped"};
 
 // One every 100 ms, and five in the queue.
 const std::string kShape =
@@ -40,7 +40,7 @@ class EngineQueue : public testing::TestWithParam<bool> {
       engine_.emplace(*Engine::Make(PolicyOf(yaml), options));
     }
   }
-  WaitId Ask(const std::string& name, Duration hold, const Request& request = kAnn) {
+  WaitId Ask(const std::string& name, Duration hold, const Request& request = kAnnInQueue) {
     return engine_->CheckThen(
         request, {}, hold,
         [note = answers_.For(name)](const Answer& answer, std::span<const RuleDecision>) {
@@ -78,15 +78,15 @@ TEST_P(EngineQueue, IsHeldUntilItsTurn) {
 
 TEST_P(EngineQueue, IsDeniedAtOnceIfItWouldBeHeldForTooLong) {
   Start(Rules());
-  EXPECT_TRUE(engine_->Check(kAnn).decision.allowed);
-  EXPECT_TRUE(engine_->Check(kAnn).decision.allowed);
+  EXPECT_TRUE(engine_->Check(kAnnInQueue).decision.allowed);
+  EXPECT_TRUE(engine_->Check(kAnnInQueue).decision.allowed);
   Ask("third", milliseconds(150));
   const Decision denied = answers_.At(0);
   EXPECT_FALSE(denied.allowed);
   EXPECT_EQ(denied.reason, Reason::kLimited);
   EXPECT_EQ(denied.retry_after, milliseconds(50));
   // And took no place.
-  EXPECT_EQ(engine_->Check(kAnn).decision.delay, milliseconds(200));
+  EXPECT_EQ(engine_->Check(kAnnInQueue).decision.delay, milliseconds(200));
 }
 
 TEST_P(EngineQueue, IsDeniedWithoutTimeToHoldUnlessItNeedNotWait) {
@@ -119,17 +119,17 @@ TEST_P(EngineQueue, DoesNotWaitForRoomElsewhere) {
 
 TEST_P(EngineQueue, GivesItsPlaceBackWhenNobodyWaitsForTheAnswer) {
   Start(Rules());
-  EXPECT_TRUE(engine_->Check(kAnn).decision.allowed);
+  EXPECT_TRUE(engine_->Check(kAnnInQueue).decision.allowed);
   const WaitId second = Ask("second", seconds(1));
   AwaitHeld();
   EXPECT_TRUE(engine_->CancelWait(second));
-  while (engine_->Peek(kAnn).decision.delay != milliseconds(100)) std::this_thread::yield();
+  while (engine_->Peek(kAnnInQueue).decision.delay != milliseconds(100)) std::this_thread::yield();
   EXPECT_EQ(answers_.size(), 0U);
 }
 
 TEST_P(EngineQueue, IsRefusedIfTooManyWait) {
   Start(Rules(), 1);
-  EXPECT_TRUE(engine_->Check(kAnn).decision.allowed);
+  EXPECT_TRUE(engine_->Check(kAnnInQueue).decision.allowed);
   Ask("second", seconds(1));
   Ask("third", seconds(1));
   EXPECT_EQ(answers_.At(0).reason, Reason::kOverload);
@@ -158,7 +158,7 @@ TEST(EngineQueueShared, DoesNotAskOneAfterTheOther) {
   world.Hold("user=ann");
   for (int i = 0; i < 3; ++i) {
     engine.CheckThen(
-        kAnn, {}, seconds(1),
+        kAnnInQueue, {}, seconds(1),
         [note = answers.For("")](const Answer& answer, std::span<const RuleDecision>) {
           note(answer.decision);
         },
@@ -172,7 +172,7 @@ TEST(EngineQueueShared, DoesNotAskOneAfterTheOther) {
 
 TEST(EngineMayQueue, IsTrueOfWhatAQueueMatches) {
   const EngineUnderTest under_test(Rules(", { name: other, key: ip, limit: 5/s }"));
-  EXPECT_TRUE(under_test.engine.MayQueue(kAnn));
+  EXPECT_TRUE(under_test.engine.MayQueue(kAnnInQueue));
   EXPECT_FALSE(under_test.engine.MayQueue({.user = "ann", .path = "/"}));
 }
 
@@ -188,15 +188,15 @@ TEST(EngineMayQueue, KnowsTheTierOfThoseWhoHaveNone) {
 
 TEST(EngineMayQueue, IsFalseWhereNoRuleDoesThatHasASay) {
   EngineUnderTest under_test("rules: [ { name: other, key: ip, limit: 5/s } ]");
-  EXPECT_FALSE(under_test.engine.MayQueue(kAnn));
+  EXPECT_FALSE(under_test.engine.MayQueue(kAnnInQueue));
   for (const char* mode : {"shadow", "off"}) {
     std::string rule = kShape;
     rule.insert(rule.size() - 2, ", mode: " + std::string(mode));
     ASSERT_TRUE(under_test.engine.Apply(PolicyOf("rules: [ " + rule + " ]")));
-    EXPECT_FALSE(under_test.engine.MayQueue(kAnn)) << mode;
+    EXPECT_FALSE(under_test.engine.MayQueue(kAnnInQueue)) << mode;
   }
   ASSERT_TRUE(under_test.engine.Apply(PolicyOf(Rules())));
-  EXPECT_TRUE(under_test.engine.MayQueue(kAnn));
+  EXPECT_TRUE(under_test.engine.MayQueue(kAnnInQueue));
 }
 
 }  // namespace

@@ -46,13 +46,13 @@ class EngineGoingOn {
   Result<LoadedEngine> loaded = std::unexpected(Error{});
 };
 
-std::string Rule(std::string_view limit, std::string_view more = "") {
+std::string RuleForKnownUsers(std::string_view limit, std::string_view more = "") {
   return "rules:\n  - { name: per-user, key: user, unidentified: skip, limit: " +
          std::string(limit) + std::string(more) + " }\n";
 }
 
 TEST(EngineSnapshot, KeepsAnExhaustedKeyExhausted) {
-  const std::string policy = Rule("3/min");
+  const std::string policy = RuleForKnownUsers("3/min");
   EngineUnderTest before(policy);
   EXPECT_EQ(before.Exhaust({.user = "ann"}), 3);
   EngineGoingOn after(before, policy, seconds(5));
@@ -67,7 +67,7 @@ TEST(EngineSnapshot, KeepsAnExhaustedKeyExhausted) {
 }
 
 TEST(EngineSnapshot, HandsOutNothingWhenTheWallClockWasSetBack) {
-  const std::string policy = Rule("3/min");
+  const std::string policy = RuleForKnownUsers("3/min");
   EngineUnderTest before(policy);
   before.Exhaust({.user = "ann"});
   EngineGoingOn after(before, policy, -hours(24 * 365 * 30));
@@ -78,7 +78,7 @@ TEST(EngineSnapshot, HandsOutNothingWhenTheWallClockWasSetBack) {
 }
 
 TEST(EngineSnapshot, KnowsNothingAnyMoreOfWhatIsLongOver) {
-  const std::string policy = Rule("3/min");
+  const std::string policy = RuleForKnownUsers("3/min");
   EngineUnderTest before(policy);
   before.Exhaust({.user = "ann"});
   EngineGoingOn after(before, policy, hours(24 * 365 * 30));
@@ -92,10 +92,10 @@ TEST(EngineSnapshot, GoesOnUnderAnotherLimitAsALiveChangeDoes) {
   for (const std::string_view algorithm :
        {"token_bucket", "leaky_bucket", "fixed_window", "sliding_window", "sliding_log"}) {
     const std::string more = ", algorithm: " + std::string(algorithm);
-    EngineUnderTest before(Rule("10/h", more));
+    EngineUnderTest before(RuleForKnownUsers("10/h", more));
     EXPECT_TRUE(before.Check({.user = "ann"}, 6).allowed);
-    EngineGoingOn after(before, Rule("5/h", more));
-    before.Apply(Rule("5/h", more));
+    EngineGoingOn after(before, RuleForKnownUsers("5/h", more));
+    before.Apply(RuleForKnownUsers("5/h", more));
     const Decision expected = before.Peek({.user = "ann"});
     EXPECT_EQ(expected.remaining, 2) << algorithm;
     EXPECT_EQ(after.Remaining({.user = "ann"}), expected.remaining) << algorithm;
@@ -104,9 +104,9 @@ TEST(EngineSnapshot, GoesOnUnderAnotherLimitAsALiveChangeDoes) {
 }
 
 TEST(EngineSnapshot, StartsAnewUnderALimitThatCountsInAnotherWay) {
-  EngineUnderTest before(Rule("10/h", ", algorithm: fixed_window"));
+  EngineUnderTest before(RuleForKnownUsers("10/h", ", algorithm: fixed_window"));
   before.Exhaust({.user = "ann"});
-  EngineGoingOn after(before, Rule("10/h", ", algorithm: sliding_log"));
+  EngineGoingOn after(before, RuleForKnownUsers("10/h", ", algorithm: sliding_log"));
   EXPECT_EQ(after.Remaining({.user = "ann"}), 10);
   ASSERT_EQ(after.notices.size(), 1);
   EXPECT_THAT(after.notices[0], HasSubstr("counts in another way now"));
@@ -114,13 +114,13 @@ TEST(EngineSnapshot, StartsAnewUnderALimitThatCountsInAnotherWay) {
 
 TEST(EngineSnapshot, GoesOnWithWhatWasNotCarriedOverYet) {
   const std::string more = ", algorithm: sliding_log";
-  EngineUnderTest before(Rule("10/h", more));
+  EngineUnderTest before(RuleForKnownUsers("10/h", more));
   before.Check({.user = "ann"}, 5);
-  before.Apply(Rule("20/h", more));
-  before.Apply(Rule("40/h", more));
-  EngineGoingOn same(before, Rule("40/h", more), minutes(1));
+  before.Apply(RuleForKnownUsers("20/h", more));
+  before.Apply(RuleForKnownUsers("40/h", more));
+  EngineGoingOn same(before, RuleForKnownUsers("40/h", more), minutes(1));
   EXPECT_EQ(same.Remaining({.user = "ann"}), 20);
-  EngineGoingOn other(before, Rule("80/h", more), minutes(1));
+  EngineGoingOn other(before, RuleForKnownUsers("80/h", more), minutes(1));
   EXPECT_EQ(other.Remaining({.user = "ann"}), 40);
   other.clock.Advance(minutes(58));
   EXPECT_EQ(other.Remaining({.user = "ann"}), 40);
@@ -151,34 +151,35 @@ TEST(EngineSnapshot, KeepsOverridesApart) {
     std::string text = more;
     return text.replace(text.find('%'), 1, limit);
   };
-  EngineUnderTest before(Rule("10/h", with("100")));
+  EngineUnderTest before(RuleForKnownUsers("10/h", with("100")));
   before.Check({.user = "ann"}, 50);
   before.Check({.user = "bob"}, 5);
-  EngineGoingOn after(before, Rule("20/h", with("1000")));
+  EngineGoingOn after(before, RuleForKnownUsers("20/h", with("1000")));
   EXPECT_EQ(after.Remaining({.user = "ann"}), 500);
   EXPECT_EQ(after.Remaining({.user = "bob"}), 10);
 }
 
 TEST(EngineSnapshot, RemembersRulesThatAreSwitchedOffOrGone) {
   const std::string other = "  - { name: other, key: user, limit: 5/h }\n";
-  EngineUnderTest before(Rule("10/h") + other);
+  EngineUnderTest before(RuleForKnownUsers("10/h") + other);
   before.Check({.user = "ann"}, 4);
-  before.Apply(Rule("20/h") + other);
+  before.Apply(RuleForKnownUsers("20/h") + other);
   before.Peek({.user = "ann"});  // From now on it is counted under that.
-  before.Apply(Rule("20/h", ", mode: off") + other);
+  before.Apply(RuleForKnownUsers("20/h", ", mode: off") + other);
   before.Apply("rules:\n" + other);
   EngineGoingOn without(before, "rules:\n" + other);
   Bytes again;
   ASSERT_TRUE(without.loaded->engine.Save(SinkInto(again)));
   ManualClock clock(without.clock.Read().wall);
-  auto after = Engine::Load(PolicyOf(Rule("20/h")), SourceOf(again), {.clock = &clock});
+  auto after =
+      Engine::Load(PolicyOf(RuleForKnownUsers("20/h")), SourceOf(again), {.clock = &clock});
   ASSERT_TRUE(after);
   EXPECT_EQ(after->engine.Peek({.user = "ann"}).decision.remaining, 12);
 }
 
 TEST(EngineSnapshot, KeepsBansAndHowOftenTheyHappened) {
-  const std::string policy =
-      Rule("1/s", ", block: { after: 2 denials in 1h, for: 1min, growing: 60x up to 1h }");
+  const std::string policy = RuleForKnownUsers(
+      "1/s", ", block: { after: 2 denials in 1h, for: 1min, growing: 60x up to 1h }");
   EngineUnderTest before(policy);
   for (int i = 0; i < 3; ++i) before.Check({.user = "ann"});
   EXPECT_EQ(before.Check({.user = "ann"}).reason, Reason::kBanned);
@@ -193,9 +194,9 @@ TEST(EngineSnapshot, KeepsBansAndHowOftenTheyHappened) {
 
 TEST(EngineSnapshot, SettlesUnderALimitThatHasChanged) {
   const std::string more = ", algorithm: fixed_window";
-  EngineUnderTest before(Rule("10/h", more));
+  EngineUnderTest before(RuleForKnownUsers("10/h", more));
   const Answer reserved = before.engine.Reserve({.user = "ann"}, {.cost = 8}, hours(1));
-  EngineGoingOn after(before, Rule("20/h", more));
+  EngineGoingOn after(before, RuleForKnownUsers("20/h", more));
   EXPECT_EQ(after.loaded->report.reservations, 1);
   EXPECT_EQ(after.Remaining({.user = "ann"}), 4);
   const auto cancelled = after.loaded->engine.Cancel(reserved.decision.reservation);
@@ -205,7 +206,7 @@ TEST(EngineSnapshot, SettlesUnderALimitThatHasChanged) {
 }
 
 TEST(EngineSnapshot, IsTheSameWhetherLoadedOnceOrTwice) {
-  const std::string policy = Rule("10/h", ", algorithm: sliding_window");
+  const std::string policy = RuleForKnownUsers("10/h", ", algorithm: sliding_window");
   EngineUnderTest before(policy);
   before.Check({.user = "ann"}, 7);
   EngineGoingOn once(before, policy, minutes(10));
@@ -234,7 +235,7 @@ class BrokenSnapshot : public testing::Test {
     return Engine::Load(PolicyOf(policy_), SourceOf(bytes), {.clock = &before_.clock});
   }
 
-  const std::string policy_ = Rule("3/h", ", algorithm: sliding_log");
+  const std::string policy_ = RuleForKnownUsers("3/h", ", algorithm: sliding_log");
   EngineUnderTest before_{policy_};
   Bytes bytes_;
 };
@@ -291,7 +292,7 @@ TEST_F(BrokenSnapshot, IsNotWrittenOnAfterTheSinkFailed) {
 }
 
 TEST(EngineSnapshot, IsOfAStoreInMemoryOnly) {
-  const Policy shared = PolicyOf("store: redis://127.0.0.1:1\n" + Rule("3/h"));
+  const Policy shared = PolicyOf("store: redis://127.0.0.1:1\n" + RuleForKnownUsers("3/h"));
   auto engine = Engine::Make(shared);
   ASSERT_TRUE(engine);
   Bytes bytes;

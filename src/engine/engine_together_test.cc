@@ -21,7 +21,7 @@ struct Descriptor {
   std::array<NamedValue, 1> entries;
 };
 
-constexpr std::string_view kPolicy = R"(
+constexpr std::string_view kDescriptorPolicy = R"(
 deny: [{descriptor.user: mallory}]
 allow: [{descriptor.user: root}]
 rules:
@@ -51,7 +51,7 @@ class EngineTogether : public testing::Test {
     return under_.Remaining(rule, descriptor.Part().request);
   }
 
-  EngineUnderTest under_{kPolicy};
+  EngineUnderTest under_{kDescriptorPolicy};
   std::vector<RuleDecision> each_;
   const Descriptor ann_{"user", "ann"};
   const Descriptor bob_{"user", "bob"};

@@ -32,7 +32,7 @@ constexpr std::string_view kQueue =
     "queue: true } ]";
 constexpr std::string_view kWindow =
     "rules: [ { name: window, key: user, limit: 1/10s, algorithm: fixed_window } ]";
-constexpr std::string_view kPlaces =
+constexpr std::string_view kOnePlacePerUser =
     "rules: [ { name: places, key: user, limit: 1 concurrent lease 30s } ]";
 
 // Answers with everything they bring, besides the decision.
@@ -184,7 +184,7 @@ TEST_F(EngineWait, LastsNoLongerThanThePolicyAllows) {
 }
 
 TEST_F(EngineWait, IsOverWhenAPlaceIsReleased) {
-  Start(kPlaces);
+  Start(kOnePlacePerUser);
   const Decision first = under_test_->Check(kAnn);
   Wait("a", kAnn, seconds(20));
   Wait("b", kAnn, seconds(20));
@@ -308,7 +308,7 @@ TEST_F(EngineWait, IsRefusedWhenTooManyStandInLine) {
 }
 
 TEST_F(EngineWait, GoesOnUnderTheNextPolicy) {
-  Start(kPlaces);
+  Start(kOnePlacePerUser);
   EXPECT_TRUE(under_test_->Allows(kAnn));
   Wait("a", kAnn, seconds(9));
   AwaitSleep(clock());
@@ -318,7 +318,7 @@ TEST_F(EngineWait, GoesOnUnderTheNextPolicy) {
 }
 
 TEST_F(EngineWait, EndsWhenTheNextPolicyHasNoRuleForIt) {
-  Start(kPlaces);
+  Start(kOnePlacePerUser);
   EXPECT_TRUE(under_test_->Allows(kAnn));
   Wait("a", kAnn, seconds(9));
   AwaitSleep(clock());
@@ -330,12 +330,12 @@ TEST_F(EngineWait, EndsWhenTheNextPolicyHasNoRuleForIt) {
 TEST_F(EngineWait, StandsInTheLineOfARuleThatCameLater) {
   Start(kWindow);
   EXPECT_TRUE(under_test_->Allows(kAnn));
-  under_test_->Apply(kPlaces);
+  under_test_->Apply(kOnePlacePerUser);
   const Decision place = under_test_->Check(kAnn);
   under_test_->Apply(kWindow);
   Wait("a", kAnn, seconds(25));
   AwaitSleep(clock());
-  under_test_->Apply(kPlaces);
+  under_test_->Apply(kOnePlacePerUser);
   AwaitSleep(clock());
   EXPECT_EQ(answers_.size(), 0U);
   EXPECT_TRUE(engine().Release(place.reservation).has_value());

@@ -18,8 +18,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr int kThreads = 4;
-constexpr int kEach = 400;
+constexpr int kWaitingThreads = 4;
+constexpr int kWaitsOfEach = 400;
 
 constexpr std::array<std::string_view, 3> kPolicies = {
     R"(
@@ -63,7 +63,7 @@ TEST(EngineWaitThreads, LoseNobodyAndNoPlace) {
   EngineUnderTest under_test(PolicyOf(kPolicies[0]));
   Engine& engine = under_test.engine;
   Given given;
-  std::vector<std::atomic<int>> answered(kThreads * kEach);
+  std::vector<std::atomic<int>> answered(kWaitingThreads * kWaitsOfEach);
   std::atomic<int> ended{0};
   std::atomic<bool> stop{false};
   std::vector<std::jthread> disturbers;
@@ -84,11 +84,11 @@ TEST(EngineWaitThreads, LoseNobodyAndNoPlace) {
   });
   {
     std::vector<std::jthread> threads;
-    for (int t = 0; t < kThreads; ++t) {
+    for (int t = 0; t < kWaitingThreads; ++t) {
       threads.emplace_back([&, t] {
         const std::string user = t % 2 == 0 ? "ann" : "bob";
-        for (int i = 0; i < kEach; ++i) {
-          const std::size_t number = static_cast<std::size_t>(t * kEach + i);
+        for (int i = 0; i < kWaitsOfEach; ++i) {
+          const std::size_t number = static_cast<std::size_t>(t * kWaitsOfEach + i);
           const WaitId id =
               engine.CheckThen({.ip = "192.0.2.1", .user = user}, {}, seconds(i % 8),
                                [&, number](const Answer& answer, std::span<const RuleDecision>) {
@@ -105,7 +105,7 @@ TEST(EngineWaitThreads, LoseNobodyAndNoPlace) {
       });
     }
   }
-  while (ended < kThreads * kEach) std::this_thread::yield();
+  while (ended < kWaitingThreads * kWaitsOfEach) std::this_thread::yield();
   stop = true;
   disturbers.clear();
   int cancelled = 0;
@@ -113,7 +113,7 @@ TEST(EngineWaitThreads, LoseNobodyAndNoPlace) {
     EXPECT_TRUE(times == 1 || times == -1) << times;
     if (times == -1) ++cancelled;
   }
-  EXPECT_LT(cancelled, kThreads * kEach / 2);
+  EXPECT_LT(cancelled, kWaitingThreads * kWaitsOfEach / 2);
   EXPECT_EQ(engine.Stats().store.waiters, 0U);
   for (ReservationId place = given.Take(); place != ReservationId::kNone; place = given.Take()) {
     EXPECT_TRUE(engine.Release(place).has_value());

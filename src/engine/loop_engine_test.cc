@@ -20,7 +20,7 @@ using std::chrono::seconds;
 using testing::ElementsAre;
 using Kind = Question::Kind;
 
-constexpr std::string_view kPolicy = R"(
+constexpr std::string_view kFailClosedPolicy = R"(
 store: redis://x
 rules:
   - { name: per-user, key: user, limit: 2/min, on_store_failure: closed, message: slow down }
@@ -46,7 +46,7 @@ class LoopEngineTest : public testing::Test {
     std::optional<Error> error{};
   };
 
-  void Start(std::string_view yaml = kPolicy) {
+  void Start(std::string_view yaml = kFailClosedPolicy) {
     engine_.emplace(EngineParts::Make(PolicyOf(yaml), {.clock = &loop_.clock},
                                       std::make_unique<PlaceUnderTest>(world_),
                                       EngineParts::Threads::kNone));

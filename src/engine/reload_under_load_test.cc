@@ -14,7 +14,7 @@
 namespace weir {
 namespace {
 
-constexpr int kThreads = 4;
+constexpr int kCheckingThreads = 4;
 constexpr int kApplies = 1'000;
 
 // A and B share nothing but the rule that counts everything, and differ in all they have.
@@ -88,10 +88,10 @@ TEST(ReloadUnderLoad, NeverMixesVersionsAndLosesNoDecision) {
   EngineUnderTest under_test(a);
   std::atomic<bool> done{false};
   std::atomic<std::int64_t> decisions{0};
-  std::vector<Seen> seen(kThreads);
+  std::vector<Seen> seen(kCheckingThreads);
   {
     std::vector<std::jthread> threads;
-    for (int i = 0; i < kThreads; ++i) {
+    for (int i = 0; i < kCheckingThreads; ++i) {
       threads.emplace_back([&, i] {
         Decider decider(under_test.engine, i);
         while (!done) {
@@ -141,7 +141,7 @@ TEST(ReloadUnderLoad, LosesNoChargeWhileALimitChanges) {
   std::atomic<std::int64_t> decisions{0};
   {
     std::vector<std::jthread> threads;
-    for (int i = 0; i < kThreads; ++i) {
+    for (int i = 0; i < kCheckingThreads; ++i) {
       threads.emplace_back([&] {
         while (!done) {
           EXPECT_TRUE(under_test.engine.Check({.user = "ann"}).decision.allowed);

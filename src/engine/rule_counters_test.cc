@@ -70,7 +70,7 @@ TEST(RuleCounters, LoseNothingHoweverManyThreadsCount) {
   EXPECT_EQ(Named(counters.Read()).at("rule allowed"), 100'000U);
 }
 
-constexpr std::string_view kPolicy = R"(
+constexpr std::string_view kCountedPolicy = R"(
 allow: { ip: 10.0.0.0/8 }
 deny: { ip: 192.0.2.66 }
 rules:
@@ -78,12 +78,12 @@ rules:
   - { name: narrow, match: { path: /login }, key: ip, limit: 2/min }
   - { name: trial, match: { path: /login }, key: ip, limit: 1/min, mode: shadow }
 )";
-constexpr Request kLogin{.ip = "192.0.2.1", .path = "/login"};
+constexpr Request kLoginAttempt{.ip = "192.0.2.1", .path = "/login"};
 
 TEST(RuleCounts, SayWhatEveryRuleDecided) {
-  EngineUnderTest under_test(kPolicy);
+  EngineUnderTest under_test(kCountedPolicy);
   EXPECT_THAT(CountsOf(under_test.engine), IsEmpty());
-  for (int i = 0; i < 5; ++i) under_test.Check(kLogin);
+  for (int i = 0; i < 5; ++i) under_test.Check(kLoginAttempt);
   under_test.Check({.ip = "10.0.0.1"});
   under_test.Check({.ip = "192.0.2.66"});
   under_test.Check({.ip = "192.0.2.1"});
@@ -96,11 +96,11 @@ TEST(RuleCounts, SayWhatEveryRuleDecided) {
 }
 
 TEST(RuleCounts, LeaveOutWhatMerelyAsksOrGivesBack) {
-  EngineUnderTest under_test(kPolicy);
-  under_test.Peek(kLogin);
-  under_test.engine.Refund(kLogin);
-  under_test.engine.Penalize(kLogin);
-  under_test.engine.Reset(kLogin);
+  EngineUnderTest under_test(kCountedPolicy);
+  under_test.Peek(kLoginAttempt);
+  under_test.engine.Refund(kLoginAttempt);
+  under_test.engine.Penalize(kLoginAttempt);
+  under_test.engine.Reset(kLoginAttempt);
   under_test.Peek({.ip = "10.0.0.1"});
   EXPECT_THAT(CountsOf(under_test.engine), IsEmpty());
 }
@@ -109,23 +109,23 @@ TEST(RuleCounts, CountBatchesReservationsAndWaits) {
   EngineUnderTest under_test(
       "rules: [ { name: window, key: ip, limit: 2/10s, "
       "algorithm: fixed_window } ]");
-  std::array<BatchRequest, 1> batch = {{{.request = kLogin}}};
+  std::array<BatchRequest, 1> batch = {{{.request = kLoginAttempt}}};
   under_test.engine.CheckBatch(batch, under_test.clock.Read());
-  under_test.engine.Reserve(kLogin);
+  under_test.engine.Reserve(kLoginAttempt);
   EXPECT_THAT(CountsOf(under_test.engine), ElementsAre(Pair("window allowed", 2)));
   // However often it tries.
   const WaitId id = under_test.engine.CheckThen(
-      kLogin, {}, seconds(5), [](const Answer&, std::span<const RuleDecision>) {});
-  for (int i = 0; i < 3; ++i) under_test.engine.Refund(kLogin, {.cost = 0});
+      kLoginAttempt, {}, seconds(5), [](const Answer&, std::span<const RuleDecision>) {});
+  for (int i = 0; i < 3; ++i) under_test.engine.Refund(kLoginAttempt, {.cost = 0});
   EXPECT_TRUE(under_test.engine.CancelWait(id));
   EXPECT_THAT(CountsOf(under_test.engine), ElementsAre(Pair("window allowed", 2)));
 }
 
 TEST(RuleCounts, GoOnUnderTheNextPolicy) {
-  EngineUnderTest under_test(kPolicy);
-  under_test.Check(kLogin);
+  EngineUnderTest under_test(kCountedPolicy);
+  under_test.Check(kLoginAttempt);
   under_test.Apply("rules: [ { name: narrow, key: ip, limit: 2/min } ]");
-  under_test.Check(kLogin);
+  under_test.Check(kLoginAttempt);
   EXPECT_THAT(
       CountsOf(under_test.engine),
       ElementsAre(Pair("narrow allowed", 2), Pair("trial allowed", 1), Pair("wide allowed", 1)));

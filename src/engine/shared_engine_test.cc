@@ -23,7 +23,7 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 using testing::HasSubstr;
 
-constexpr std::string_view kPolicy = R"(
+constexpr std::string_view kSharedPolicy = R"(
 store: redis://x
 rules:
   - { name: per-user, key: user, limit: 2/min }
@@ -32,7 +32,7 @@ rules:
 
 class SharedEngineTest : public testing::Test {
  protected:
-  Engine& Start(std::string_view yaml = kPolicy) {
+  Engine& Start(std::string_view yaml = kSharedPolicy) {
     engine_.emplace(EngineParts::Make(
         PolicyOf(yaml),
         {.clock = &clock_,
@@ -49,7 +49,7 @@ class SharedEngineTest : public testing::Test {
 
 TEST_F(SharedEngineTest, DecidesByTheSharedState) {
   Engine& engine = Start();
-  Engine other = EngineParts::Make(PolicyOf(kPolicy), {.clock = &clock_},
+  Engine other = EngineParts::Make(PolicyOf(kSharedPolicy), {.clock = &clock_},
                                    std::make_unique<PlaceUnderTest>(world_));
   EXPECT_EQ(engine.Check({.user = "ann"}).decision.source, Source::kStore);
   EXPECT_EQ(other.Check({.user = "ann"}).decision.remaining, 0);
@@ -180,10 +180,10 @@ class MovingEngineTest : public SharedEngineTest {
  protected:
   MovingEngineTest() { world_.successor = &elsewhere_; }
   ~MovingEngineTest() override { engine_.reset(); }
-  // With the rules of kPolicy.
+  // With the rules of kSharedPolicy.
   static Policy At(std::string_view store) {
     return PolicyOf(std::string(store) + "\n" +
-                    std::string(kPolicy.substr(kPolicy.find("rules:"))));
+                    std::string(kSharedPolicy.substr(kSharedPolicy.find("rules:"))));
   }
   Decision Check(std::string_view user) { return engine_->Check({.user = user}).decision; }
   template <typename IsSo>
@@ -372,7 +372,7 @@ TEST_F(SharedEngineTest, TakesUpAnotherFleetSizeWhenAPolicyIsApplied) {
 
 // --- Waiting ---
 
-struct Waited {
+struct WaitResult {
   std::promise<Answer> told;
   std::future<Answer> future = told.get_future();
   Engine::WaitDone Done() {
@@ -384,7 +384,7 @@ struct Waited {
 TEST_F(SharedEngineTest, WaitsWithoutHoldingUpWhoeverBegins) {
   Engine& engine = Start();
   world_.held = true;
-  Waited ann;
+  WaitResult ann;
   const WaitId id = engine.CheckThen({.user = "ann"}, {}, seconds(30), ann.Done());
   EXPECT_NE(id, WaitId{0});
   EXPECT_FALSE(ann.IsTold());
@@ -397,12 +397,12 @@ TEST_F(SharedEngineTest, WaitsWithoutHoldingUpWhoeverBegins) {
 TEST_F(SharedEngineTest, HoldsAWaitUntilItsTimeHasCome) {
   Engine& engine = Start("store: redis://x\nrules: [{ name: x, key: user, limit: 1/min }]");
   engine.Check({.user = "ann"});
-  Waited ann;
+  WaitResult ann;
   engine.CheckThen({.user = "ann"}, {}, minutes(1), ann.Done());
   while (clock_.Waiting() == 0 || world_.TakeSeen().empty()) std::this_thread::yield();
   EXPECT_FALSE(ann.IsTold());
   // Whoever comes too late for its patience is told at once.
-  Waited late;
+  WaitResult late;
   engine.CheckThen({.user = "ann"}, {}, seconds(30), late.Done());
   EXPECT_FALSE(late.future.get().decision.allowed);
   while (clock_.Waiting() == 0) std::this_thread::yield();
@@ -416,7 +416,7 @@ TEST_F(SharedEngineTest, GivesBackWhatACancelledWaitHadBooked) {
   Engine& engine = Start("store: redis://x\nrules: [{ name: x, key: user, limit: 1/min }]");
   engine.Check({.user = "ann"});
   world_.TakeSeen();
-  Waited ann;
+  WaitResult ann;
   const WaitId id = engine.CheckThen({.user = "ann"}, {}, minutes(1), ann.Done());
   while (engine.Peek({.user = "ann"}).decision.retry_after <= minutes(1)) std::this_thread::yield();
   EXPECT_TRUE(engine.CancelWait(id));
@@ -449,7 +449,7 @@ TEST_F(SharedEngineTest, ServesThoseWhoWaitForOneKeyInTheirOrder) {
   };
   while (served() < 4) {
     // What was asked for before is answered when this is: nobody's patience runs out meanwhile.
-    Waited witness;
+    WaitResult witness;
     engine.CheckThen({.user = "witness"}, {}, Duration(0), witness.Done());
     witness.future.get();
     clock_.Advance(seconds(20));
@@ -461,8 +461,8 @@ TEST_F(SharedEngineTest, AsksOnceForOneWithoutPatience) {
   Engine& engine = Start(
       "store: redis://x\nmax_wait: 0s\nrules:\n"
       "  - { name: q, key: user, limit: 1/s burst 5, algorithm: leaky_bucket, queue: true }\n");
-  Waited first;
-  Waited second;
+  WaitResult first;
+  WaitResult second;
   engine.CheckThen({.user = "ann"}, {}, seconds(9), first.Done());
   engine.CheckThen({.user = "ann"}, {}, seconds(9), second.Done());
   EXPECT_EQ(first.future.get().decision.delay, Duration(0));
@@ -474,7 +474,7 @@ TEST_F(SharedEngineTest, AsksOnceForOneWithoutPatience) {
 TEST_F(SharedEngineTest, WakesWaitersWhenAPlaceIsGivenBackOnALoop) {
   Engine& engine = Start("store: redis://x\nrules: [{ name: x, key: user, limit: 1 concurrent }]");
   const Answer holder = engine.Check({.user = "ann"});
-  Waited ann;
+  WaitResult ann;
   engine.CheckThen({.user = "ann"}, {}, seconds(20), ann.Done());
   while (clock_.Waiting() == 0 || world_.TakeSeen().empty()) std::this_thread::yield();
   EXPECT_FALSE(ann.IsTold());
@@ -485,7 +485,7 @@ TEST_F(SharedEngineTest, WakesWaitersWhenAPlaceIsGivenBackOnALoop) {
 TEST_F(SharedEngineTest, TellsThoseWhoStillWaitWhenItEnds) {
   Start("store: redis://x\nrules: [{ name: x, key: user, limit: 1 concurrent }]");
   engine_->Check({.user = "ann"});
-  Waited ann;
+  WaitResult ann;
   engine_->CheckThen({.user = "ann"}, {}, seconds(20), ann.Done());
   engine_.reset();
   EXPECT_EQ(ann.future.get().decision.reason, Reason::kOverload);

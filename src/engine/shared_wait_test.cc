@@ -23,12 +23,12 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-constexpr std::string_view kPlaces =
+constexpr std::string_view kSharedPlaces =
     "store: redis://x\nrules: [{ name: x, key: user, limit: 1 concurrent lease 1h }]";
 constexpr std::string_view kBuckets =
     "store: redis://x\nrules: [{ name: x, key: user, limit: 1/min }]";
 
-class Waited {
+class AwaitedAnswer {
  public:
   Engine::WaitDone Done() {
     return [this](const Answer& answer, std::span<const RuleDecision> each) {
@@ -57,7 +57,7 @@ class SharedWaitTest : public testing::Test {
                              std::make_unique<PlaceUnderTest>(world_));
   }
   Engine& Start(std::string_view yaml) { return engine_.emplace(Make(yaml)); }
-  WaitId Begin(Waited& waited, std::string_view user, Duration patience) {
+  WaitId Begin(AwaitedAnswer& waited, std::string_view user, Duration patience) {
     return engine_->CheckThen({.user = user}, {}, patience, waited.Done());
   }
   // Returns when the store was asked about the key so often since.
@@ -68,7 +68,7 @@ class SharedWaitTest : public testing::Test {
   }
   // Whoever was asked for before has taken in the answer then: they are served in that order.
   void AwaitAnswers() {
-    Waited witness;
+    AwaitedAnswer witness;
     Begin(witness, "witness", Duration(0));
     witness.Told();
   }
@@ -80,7 +80,7 @@ class SharedWaitTest : public testing::Test {
     return denials;
   }
   // One for whom there is no room now.
-  void BeginInLine(Waited& waited, std::string_view user, Duration patience) {
+  void BeginInLine(AwaitedAnswer& waited, std::string_view user, Duration patience) {
     world_.TakeSeen();
     Begin(waited, user, patience);
     AwaitAsked("user=" + std::string(user));
@@ -96,8 +96,8 @@ class SharedWaitTest : public testing::Test {
 TEST_F(SharedWaitTest, TellsOneWhoseTimeHasComeWhileAnotherIsAskedFor) {
   Engine& engine = Start(kBuckets);
   engine.Check({.user = "ann"});
-  Waited ann;
-  Waited bob;
+  AwaitedAnswer ann;
+  AwaitedAnswer bob;
   BeginInLine(ann, "ann", minutes(1));
   world_.Hold("user=bob");
   Begin(bob, "bob", minutes(1));
@@ -111,11 +111,11 @@ TEST_F(SharedWaitTest, TellsOneWhoseTimeHasComeWhileAnotherIsAskedFor) {
 }
 
 TEST_F(SharedWaitTest, AsksForOthersWhileOneIsAskedFor) {
-  Engine& engine = Start(kPlaces);
+  Engine& engine = Start(kSharedPlaces);
   world_.Hold("user=bob");
-  Waited bob;
-  Waited carl;
-  Waited dora;
+  AwaitedAnswer bob;
+  AwaitedAnswer carl;
+  AwaitedAnswer dora;
   Begin(bob, "bob", minutes(1));
   AwaitAsked("user=bob");
   engine.Check({.user = "carl"});
@@ -132,10 +132,10 @@ TEST_F(SharedWaitTest, AsksForOthersWhileOneIsAskedFor) {
 }
 
 TEST_F(SharedWaitTest, TellsOneBehindOthersAtItsDeadlineWithoutAskingTheStore) {
-  Engine& engine = Start(kPlaces);
+  Engine& engine = Start(kSharedPlaces);
   engine.Check({.user = "ann"});
-  Waited first;
-  Waited second;
+  AwaitedAnswer first;
+  AwaitedAnswer second;
   BeginInLine(first, "ann", minutes(1));
   Begin(second, "ann", seconds(5));
   world_.Hold("user=ann");
@@ -164,9 +164,9 @@ TEST_F(SharedWaitTest, CountsThoseToldWithoutAskingTowardsABan) {
       "  - { name: x, key: user, limit: 1 concurrent lease 1h,\n"
       "      block: { after: 2 denials in 10min, for: 2h } }\n");
   engine.Check({.user = "ann"});
-  Waited first;
-  Waited second;
-  Waited third;
+  AwaitedAnswer first;
+  AwaitedAnswer second;
+  AwaitedAnswer third;
   BeginInLine(first, "ann", minutes(1));
   Begin(second, "ann", seconds(5));
   Begin(third, "ann", seconds(5));
@@ -180,10 +180,10 @@ TEST_F(SharedWaitTest, CountsThoseToldWithoutAskingTowardsABan) {
 }
 
 TEST_F(SharedWaitTest, HearsOfAPlaceThatAnotherProcessGaveBack) {
-  Start(kPlaces);
-  Engine other = Make(kPlaces);
+  Start(kSharedPlaces);
+  Engine other = Make(kSharedPlaces);
   const Answer holder = other.Check({.user = "ann"});
-  Waited ann;
+  AwaitedAnswer ann;
   BeginInLine(ann, "ann", seconds(30));
   ASSERT_TRUE(other.Release(holder.decision.reservation).has_value());
   EXPECT_FALSE(ann.IsTold());
@@ -198,7 +198,7 @@ TEST_F(SharedWaitTest, DoesNotAskEarlierWhereItIsKnownWhenThereIsRoom) {
       "  - { name: x, key: user, limit: 1 concurrent lease 1h }\n"
       "  - { name: y, key: user, limit: 1/10s, algorithm: sliding_log }\n");
   engine.Check({.user = "ann"});
-  Waited ann;
+  AwaitedAnswer ann;
   BeginInLine(ann, "ann", seconds(30));
   world_.TakeSeen();
   for (int i = 0; i < 99; ++i) {
@@ -215,10 +215,10 @@ TEST_F(SharedWaitTest, DoesNotAskEarlierWhereItIsKnownWhenThereIsRoom) {
 }
 
 TEST_F(SharedWaitTest, GivesBackWhatACancelledAttemptTook) {
-  Engine& engine = Start(kPlaces);
+  Engine& engine = Start(kSharedPlaces);
   world_.Hold("user=ann");
-  Waited cancelled;
-  Waited next;
+  AwaitedAnswer cancelled;
+  AwaitedAnswer next;
   const WaitId id = Begin(cancelled, "ann", minutes(1));
   AwaitAsked("user=ann");
   EXPECT_TRUE(engine.CancelWait(id));
@@ -236,10 +236,10 @@ TEST_F(SharedWaitTest, GivesBackWhatACancelledAttemptTook) {
 
 TEST_F(SharedWaitTest, GivesBackWhatAnAttemptTookWhenTheEngineEnds) {
   world_.timeout = std::chrono::hours(1);
-  Start(kPlaces);
+  Start(kSharedPlaces);
   world_.Hold("*", SharedWorld::Decided::kAtOnce);
-  Waited ann;
-  Waited bob;
+  AwaitedAnswer ann;
+  AwaitedAnswer bob;
   // He takes nothing, so there is nothing to be given back, and that is soon done.
   engine_->CheckThen({.user = "bob"}, {.cost = 0}, minutes(1), bob.Done());
   Begin(ann, "ann", minutes(1));
@@ -250,15 +250,15 @@ TEST_F(SharedWaitTest, GivesBackWhatAnAttemptTookWhenTheEngineEnds) {
   EXPECT_EQ(ann.Told().reason, Reason::kOverload);
   world_.Hold("");
   ending.join();
-  EXPECT_TRUE(Make(kPlaces).Check({.user = "ann"}).decision.allowed);
+  EXPECT_TRUE(Make(kSharedPlaces).Check({.user = "ann"}).decision.allowed);
 }
 
 TEST_F(SharedWaitTest, EndsWithoutTheAnswersItWaitsFor) {
-  Engine& engine = Start(kPlaces);
+  Engine& engine = Start(kSharedPlaces);
   world_.silent = true;
-  Waited ann;
-  Waited bob;
-  Waited behind;
+  AwaitedAnswer ann;
+  AwaitedAnswer bob;
+  AwaitedAnswer behind;
   Begin(ann, "ann", minutes(1));
   Begin(behind, "ann", minutes(1));
   const WaitId cancelled = Begin(bob, "bob", minutes(1));
@@ -276,7 +276,7 @@ TEST_F(SharedWaitTest, EndsWithoutTheAnswersItWaitsFor) {
 
 TEST_F(SharedWaitTest, AsksForManyAtATime) {
   constexpr std::size_t kMany = 3'000;
-  Engine& engine = Start(kPlaces);
+  Engine& engine = Start(kSharedPlaces);
   world_.Hold("*");
   std::atomic<std::size_t> told{0};
   std::atomic<std::size_t> allowed{0};
@@ -302,7 +302,7 @@ TEST_F(SharedWaitTest, AsksForManyAtATime) {
 TEST_F(SharedWaitTest, LosesNobodyAndNoPlaceWhenAllHappensAtOnce) {
   constexpr int kThreads = 4;
   constexpr int kEach = 150;
-  Engine& engine = Start(kPlaces);
+  Engine& engine = Start(kSharedPlaces);
   std::mutex mutex;
   std::deque<ReservationId> given;
   std::atomic<int> ended{0};

@@ -74,8 +74,9 @@ class CertificateUnderTest {
     X509_add_ext(certificate_.get(), extension.get(), -1);
   }
   void Save(const CertificateOrder& order) {
-    const std::string stem =
-        testing::TempDir() + "weir-" + std::to_string(getpid()) + "-" + order.file;
+    // Several tests of a program may call theirs the same.
+    const std::string stem = testing::TempDir() + "weir-" + std::to_string(getpid()) + "-" +
+                             std::to_string(serial_) + "-" + order.file;
     file_ = stem + ".crt";
     key_file_ = stem + ".key";
     const std::unique_ptr<std::FILE, Free> certificate(std::fopen(file_.c_str(), "w"));

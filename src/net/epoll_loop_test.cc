@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include "net/loopback_under_test.h"
+
 namespace weir {
 namespace {
 
@@ -52,10 +54,6 @@ class Peer final : public StreamHandler {
   std::function<void(Peer&)> on_change_;
   std::array<char, 64> room_{};
 };
-
-ListeningSocket OnLoopback() {
-  return std::move(*ListeningSocket::Open(*Endpoint::Parse("127.0.0.1:0")));
-}
 
 std::string UnixPath() { return testing::TempDir() + "weir-" + std::to_string(getpid()) + ".sock"; }
 

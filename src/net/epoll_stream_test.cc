@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "net/listening_socket.h"
+#include "net/loopback_under_test.h"
 
 namespace weir {
 namespace {
@@ -17,10 +17,6 @@ namespace {
 using namespace std::chrono_literals;
 
 SocketAddress AddressOf(const Endpoint& endpoint) { return AddressWithoutLookup(endpoint).value(); }
-
-ListeningSocket OnLoopback(const char* where = "127.0.0.1:0") {
-  return std::move(*ListeningSocket::Open(*Endpoint::Parse(where)));
-}
 
 class EpollStreamTest : public testing::Test {
  protected:

@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct Certificates {
+struct RedisCertificates {
   CertificateUnderTest authority{{.file = "redis-authority"}};
   CertificateUnderTest server{{.file = "redis", .names = "DNS:localhost,IP:127.0.0.1"}, &authority};
   CertificateUnderTest client{{.file = "redis-client", .names = "DNS:client.test"}, &authority};
@@ -28,7 +28,7 @@ struct Certificates {
 // redis-server with TLS on a free port, which wants certificates of its clients.
 class RedisWithTls {
  public:
-  explicit RedisWithTls(const Certificates& all)
+  explicit RedisWithTls(const RedisCertificates& all)
       : port_(ListeningSocket::Open(*Endpoint::Parse("127.0.0.1:0"))->endpoint().port) {
     std::vector<std::string> words = {"redis-server",
                                       "--port",
@@ -127,7 +127,7 @@ class Asking final : public StreamHandler {
 };
 
 TEST(TlsWithRedis, CarriesSmallAndLargeCommandsAndTellsWhatIsMissing) {
-  const Certificates all;
+  const RedisCertificates all;
   const RedisWithTls redis(all);
   ASSERT_TRUE(redis.started()) << "install redis-server";
   const auto ask = [&](const TlsClientOptions& options, std::string_view command,

@@ -20,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // Made once, since keys take a while.
-struct Certificates {
+struct TlsServerCertificates {
   CertificateUnderTest authority{{.file = "authority"}};
   CertificateUnderTest other_authority{{.file = "other-authority"}};
   CertificateUnderTest server{{.file = "server", .names = "DNS:weir.test"}, &authority};
@@ -31,8 +31,8 @@ struct Certificates {
   CertificateUnderTest secret{
       {.file = "secret", .names = "DNS:weir.test", .password = "open sesame"}, &authority};
 
-  static const Certificates& Shared() {
-    static const Certificates shared;
+  static const TlsServerCertificates& Shared() {
+    static const TlsServerCertificates shared;
     return shared;
   }
 };
@@ -44,14 +44,14 @@ PemFile Read(const std::string& path) {
 }
 
 TlsServerOptions Plain() {
-  const Certificates& all = Certificates::Shared();
+  const TlsServerCertificates& all = TlsServerCertificates::Shared();
   return {.certificate = Read(all.server.file()),
           .key = Read(all.server.key_file()),
           .protocol = "http/1.1"};
 }
 TlsServerOptions AskingForCertificates() {
   TlsServerOptions options = Plain();
-  options.client_ca = Read(Certificates::Shared().authority.file());
+  options.client_ca = Read(TlsServerCertificates::Shared().authority.file());
   return options;
 }
 
@@ -293,7 +293,7 @@ TEST_F(TlsServerTest, AgreesOnTheOneProtocolItSpeaks) {
 }
 
 TEST_F(TlsServerTest, WantsACertificateThatItsAuthorityVouchesFor) {
-  const Certificates& all = Certificates::Shared();
+  const TlsServerCertificates& all = TlsServerCertificates::Shared();
   const TlsServerOptions asking = AskingForCertificates();
   EXPECT_TRUE(Talks(asking, {.certificate = &all.client})) << failures_;
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
@@ -327,7 +327,7 @@ TEST_F(TlsServerTest, ResumesASessionUnderTheContextItBeganWithOnly) {
 }
 
 TEST_F(TlsServerTest, NeverResumesWhereClientsShowCertificates) {
-  const Certificates& all = Certificates::Shared();
+  const TlsServerCertificates& all = TlsServerCertificates::Shared();
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
     const auto context = *TlsServerContext::Make(AskingForCertificates());
     Begin(context, {.certificate = &all.client, .version = version});
@@ -499,7 +499,7 @@ std::string Complaint(const TlsServerOptions& options) {
 }
 
 TEST(TlsServerContext, NamesTheFileThatIsWrong) {
-  const Certificates& all = Certificates::Shared();
+  const TlsServerCertificates& all = TlsServerCertificates::Shared();
   TlsServerOptions options = Plain();
   options.certificate.text = "nothing";
   EXPECT_EQ(Complaint(options), all.server.file() + " has no certificate to show: no start line");

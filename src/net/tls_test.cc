@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // Made once, since keys take a while.
-struct Certificates {
+struct TlsClientCertificates {
   CertificateUnderTest authority{{.file = "authority"}};
   CertificateUnderTest other_authority{{.file = "other-authority"}};
   CertificateUnderTest server{{.file = "server", .names = "DNS:redis.test,IP:192.0.2.7"},
@@ -32,14 +32,14 @@ struct Certificates {
   CertificateUnderTest secret{
       {.file = "secret", .names = "DNS:client.test", .password = "open sesame"}, &authority};
 
-  static const Certificates& Shared() {
-    static const Certificates shared;
+  static const TlsClientCertificates& Shared() {
+    static const TlsClientCertificates shared;
     return shared;
   }
 };
 
 struct ServerOptions {
-  const CertificateUnderTest* certificate = &Certificates::Shared().server;
+  const CertificateUnderTest* certificate = &TlsClientCertificates::Shared().server;
   int version = TLS1_3_VERSION;
   bool wants_certificate = false;
 };
@@ -54,7 +54,7 @@ class TlsServer {
     SSL_CTX_set_max_proto_version(context, options.version);
     if (options.wants_certificate) {
       SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
-      SSL_CTX_load_verify_file(context, Certificates::Shared().authority.file().c_str());
+      SSL_CTX_load_verify_file(context, TlsClientCertificates::Shared().authority.file().c_str());
     }
     ssl_ = SSL_new(context);
     SSL_CTX_free(context);
@@ -166,7 +166,7 @@ class Client final : public StreamHandler {
 class TlsTest : public testing::Test {
  protected:
   static TlsClientOptions Trusting() {
-    return {.ca_file = Certificates::Shared().authority.file()};
+    return {.ca_file = TlsClientCertificates::Shared().authority.file()};
   }
   static Endpoint At(const char* host) { return {.host = host, .port = 6379}; }
 
@@ -303,7 +303,7 @@ TEST_F(TlsTest, SaysWhenMoreCanBeWrittenOnlyIfAskedAndOnceAllIsSent) {
 }
 
 TEST_F(TlsTest, RefusesACertificateThatIsNotGoodNow) {
-  const Certificates& all = Certificates::Shared();
+  const TlsClientCertificates& all = TlsClientCertificates::Shared();
   const std::string prefix = "the server's certificate is not accepted: ";
   EXPECT_EQ(Connect(Trusting(), {.certificate = &all.expired}), prefix + "certificate has expired");
   EXPECT_EQ(Connect(Trusting(), {.certificate = &all.early}),
@@ -311,7 +311,7 @@ TEST_F(TlsTest, RefusesACertificateThatIsNotGoodNow) {
 }
 
 TEST_F(TlsTest, RefusesACertificateOfNobodyItTrusts) {
-  const Certificates& all = Certificates::Shared();
+  const TlsClientCertificates& all = TlsClientCertificates::Shared();
   const std::string prefix = "the server's certificate is not accepted: ";
   EXPECT_EQ(Connect(Trusting(), {.certificate = &all.self_signed}),
             prefix + "self-signed certificate");
@@ -343,7 +343,7 @@ TEST_F(TlsTest, ExpectsTheNameItIsTold) {
 }
 
 TEST_F(TlsTest, AcceptsAnyCertificateWithoutVerification) {
-  const Certificates& all = Certificates::Shared();
+  const TlsClientCertificates& all = TlsClientCertificates::Shared();
   for (const auto* certificate : {&all.self_signed, &all.expired, &all.server}) {
     EXPECT_EQ(Connect({.verify = false}, {.certificate = certificate}, At("other.test")),
               "connected");
@@ -351,7 +351,7 @@ TEST_F(TlsTest, AcceptsAnyCertificateWithoutVerification) {
 }
 
 TEST_F(TlsTest, ShowsItsCertificateToAServerThatAsks) {
-  const Certificates& all = Certificates::Shared();
+  const TlsClientCertificates& all = TlsClientCertificates::Shared();
   TlsClientOptions options = Trusting();
   options.certificate = all.client.file();
   options.key = all.client.key_file();
@@ -504,7 +504,7 @@ std::string Complaint(const TlsClientOptions& options) {
 }
 
 TEST(TlsClientContext, NamesTheFileThatIsWrong) {
-  const Certificates& all = Certificates::Shared();
+  const TlsClientCertificates& all = TlsClientCertificates::Shared();
   EXPECT_EQ(Complaint({.ca_file = "/nowhere/ca.crt"}),
             "/nowhere/ca.crt has no certificates to trust: No such file or directory");
   EXPECT_EQ(Complaint({.certificate = "/nowhere/client.crt"}),

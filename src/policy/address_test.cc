@@ -23,7 +23,7 @@ std::string Forwarded(std::string_view text) {
   return address ? address->ToString() : "none";
 }
 
-std::string Range(std::string_view text) {
+std::string RangeText(std::string_view text) {
   const std::optional<IpRange> range = IpRange::Parse(text);
   return range ? range->ToString() : "none";
 }
@@ -320,25 +320,25 @@ TEST(IpAddress, KeepsItsFirstBitsWhenMasked) {
 }
 
 TEST(IpRange, ReadsAnAddressAndAPrefix) {
-  EXPECT_EQ(Range("10.0.0.0/8"), "10.0.0.0/8");
-  EXPECT_EQ(Range("0.0.0.0/0"), "0.0.0.0/0");
-  EXPECT_EQ(Range("192.0.2.1"), "192.0.2.1");
-  EXPECT_EQ(Range("192.0.2.1/32"), "192.0.2.1");
-  EXPECT_EQ(Range("2001:DB8::/32"), "2001:db8::/32");
-  EXPECT_EQ(Range("::1"), "::1");
-  EXPECT_EQ(Range("::1/128"), "::1");
-  EXPECT_EQ(Range("::/0"), "::/0");
+  EXPECT_EQ(RangeText("10.0.0.0/8"), "10.0.0.0/8");
+  EXPECT_EQ(RangeText("0.0.0.0/0"), "0.0.0.0/0");
+  EXPECT_EQ(RangeText("192.0.2.1"), "192.0.2.1");
+  EXPECT_EQ(RangeText("192.0.2.1/32"), "192.0.2.1");
+  EXPECT_EQ(RangeText("2001:DB8::/32"), "2001:db8::/32");
+  EXPECT_EQ(RangeText("::1"), "::1");
+  EXPECT_EQ(RangeText("::1/128"), "::1");
+  EXPECT_EQ(RangeText("::/0"), "::/0");
 }
 
 TEST(IpRange, TakesIPv4WrittenAsIPv6ForIPv4) {
-  EXPECT_EQ(Range("::ffff:10.0.0.0/104"), "10.0.0.0/8");
-  EXPECT_EQ(Range("::ffff:a00:0/104"), "10.0.0.0/8");
-  EXPECT_EQ(Range("::ffff:0:0/96"), "0.0.0.0/0");
-  EXPECT_EQ(Range("::ffff:192.0.2.1"), "192.0.2.1");
-  EXPECT_EQ(Range("::ffff:192.0.2.1/128"), "192.0.2.1");
-  EXPECT_EQ(Range("::ffff:10.0.0.0/8"), "none");
-  EXPECT_EQ(Range("::ffff:0:0/95"), "none");
-  EXPECT_EQ(Range("::ffff:10.0.0.0/129"), "none");
+  EXPECT_EQ(RangeText("::ffff:10.0.0.0/104"), "10.0.0.0/8");
+  EXPECT_EQ(RangeText("::ffff:a00:0/104"), "10.0.0.0/8");
+  EXPECT_EQ(RangeText("::ffff:0:0/96"), "0.0.0.0/0");
+  EXPECT_EQ(RangeText("::ffff:192.0.2.1"), "192.0.2.1");
+  EXPECT_EQ(RangeText("::ffff:192.0.2.1/128"), "192.0.2.1");
+  EXPECT_EQ(RangeText("::ffff:10.0.0.0/8"), "none");
+  EXPECT_EQ(RangeText("::ffff:0:0/95"), "none");
+  EXPECT_EQ(RangeText("::ffff:10.0.0.0/129"), "none");
 }
 
 TEST(IpRange, RefusesWhatMustBeAMistake) {
@@ -346,7 +346,7 @@ TEST(IpRange, RefusesWhatMustBeAMistake) {
                            "10.0.0.0/+8", "10.0.0.0/8 ", "10.0.0.1/8", "10.0.0.0/8/8", "10/8",
                            "10.0.0.0/255.0.0.0", "2001:db8::/129", "2001:db8::1/64", "[::1]/128",
                            "::1%lo/128", "10.0.0.0/1000", "10.0.0.0/4294967304", "10.0.0.0/a"}) {
-    EXPECT_EQ(Range(text), "none") << text;
+    EXPECT_EQ(RangeText(text), "none") << text;
   }
 }
 

@@ -203,6 +203,10 @@ const Advised kAdvised[] = {
      "store: memory\nmemory: { snapshot: state }\n" RULES "- { name: x, key: ip, limit: 5/s }"},
 };
 
+#undef IDENTITY
+#undef RULES
+#undef HOPS
+
 class Advice : public testing::TestWithParam<Advised> {};
 
 TEST_P(Advice, IsGivenWhereItApplies) {

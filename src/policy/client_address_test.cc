@@ -36,7 +36,7 @@ constexpr Scene kStrangerRfc = {.peer = "203.0.113.9", .header = kRfc};
 
 // What somebody tried, or what a proxy may write, and who must be found. The client is 203.0.113.9
 // if nothing else is said, and wants to be taken for 6.6.6.6.
-struct Row {
+struct ForwardedRow {
   std::string_view name;
   Scene scene;
   std::vector<NamedValue> headers;
@@ -68,8 +68,8 @@ const std::string kOverlongZone = "6.6.6.6, fe80::1%" + std::string(100'000, 'z'
 const std::string kLongQuoted =
     Many(5000, "for=\"6.6.6.6\"") + ",for=203.0.113.9, for=\"10.0.0.2\"";
 
-const std::vector<Row>& XForwardedForRows() {
-  static const std::vector<Row> rows = {
+const std::vector<ForwardedRow>& XForwardedForRows() {
+  static const std::vector<ForwardedRow> rows = {
       // Who is believed at all.
       {"no header", kStranger, {}, "203.0.113.9", false},
       {"no header from a proxy", kProxy, {}, "10.0.0.1"},
@@ -224,8 +224,8 @@ const std::vector<Row>& XForwardedForRows() {
   return rows;
 }
 
-const std::vector<Row>& HopRows() {
-  static const std::vector<Row> rows = {
+const std::vector<ForwardedRow>& HopRows() {
+  static const std::vector<ForwardedRow> rows = {
       {"one hop", {.trusted = "", .hops = 1}, Xff("6.6.6.6, 203.0.113.9"), "203.0.113.9"},
       {"two hops",
        {.trusted = "", .hops = 2},
@@ -275,8 +275,8 @@ const std::vector<Row>& HopRows() {
   return rows;
 }
 
-const std::vector<Row>& ForwardedRows() {
-  static const std::vector<Row> rows = {
+const std::vector<ForwardedRow>& ForwardedRows() {
+  static const std::vector<ForwardedRow> rows = {
       {"one element", kProxyRfc, Rfc("for=203.0.113.9;proto=http;by=10.0.0.1"), "203.0.113.9"},
       {"forged leftmost", kProxyRfc, Rfc("for=6.6.6.6, for=203.0.113.9, for=10.0.0.2"),
        "203.0.113.9"},
@@ -349,20 +349,20 @@ const std::vector<Row>& ForwardedRows() {
   return rows;
 }
 
-std::optional<IpAddress> PeerOf(const Row& row) {
+std::optional<IpAddress> PeerOf(const ForwardedRow& row) {
   if (row.scene.peer == "unix") return std::nullopt;
   return IpAddress::Parse(row.scene.peer).value();
 }
 
-ClientAddressFinder FinderFor(const Row& row) {
+ClientAddressFinder FinderFor(const ForwardedRow& row) {
   std::vector<IpRange> ranges;
   std::istringstream words{std::string(row.scene.trusted)};
   for (std::string word; words >> word;) ranges.push_back(IpRange::Parse(word).value());
   return {IpRangeSet(ranges), {.header = row.scene.header, .hops = row.scene.hops}};
 }
 
-void ExpectEveryRow(const std::vector<Row>& rows) {
-  for (const Row& row : rows) {
+void ExpectEveryRow(const std::vector<ForwardedRow>& rows) {
+  for (const ForwardedRow& row : rows) {
     const ClientAddressFinder::Found found = FinderFor(row).Find(PeerOf(row), row.headers);
     EXPECT_EQ(found.client ? found.client->ToString() : "none", row.client) << row.name;
     EXPECT_EQ(found.peer_trusted, row.peer_trusted) << row.name;
@@ -391,10 +391,10 @@ TEST(ClientAddress, DoesNotDependOnWhatStandsFurtherLeft) {
       "[::1"sv, "for=6.6.6.6"sv, "\0"sv,      "for=\"6.6.6.6"sv};
   int tried = 0;
   for (const auto* rows : {&XForwardedForRows(), &ForwardedRows()}) {
-    for (const Row& row : *rows) {
+    for (const ForwardedRow& row : *rows) {
       if (!row.peer_trusted || row.client == "none" || row.client.starts_with("10.")) continue;
       for (const std::string_view text : forged) {
-        Row attacked = row;
+        ForwardedRow attacked = row;
         attacked.headers.insert(attacked.headers.begin(), {NameOf(row.scene.header), text});
         ExpectEveryRow({attacked});
         ++tried;
@@ -406,7 +406,8 @@ TEST(ClientAddress, DoesNotDependOnWhatStandsFurtherLeft) {
 
 TEST(ClientAddress, TellsOfHeadersThatAreIgnoredBecauseNobodyIsTrusted) {
   const auto ignored = [](std::string_view trusted, int hops, const char* name) {
-    const Row row{"", {.trusted = trusted, .hops = hops}, {{"Host", "a"}, {name, "6.6.6.6"}}, ""};
+    const ForwardedRow row{
+        "", {.trusted = trusted, .hops = hops}, {{"Host", "a"}, {name, "6.6.6.6"}}, ""};
     return FinderFor(row).Find(PeerOf(row), row.headers).ignored_forwarding;
   };
   EXPECT_TRUE(ignored("", 0, "X-Forwarded-For"));

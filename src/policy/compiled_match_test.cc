@@ -29,7 +29,7 @@ std::string WhyNot(const Match& match, const Request& request) {
   return Compiled(match).WhyNot(Facts(request));
 }
 
-std::string ProblemOf(const Match& match) {
+std::string MatchProblem(const Match& match) {
   const Result<CompiledMatch> compiled = CompiledMatch::Make(match);
   if (compiled.has_value()) return "none";
   EXPECT_EQ(compiled.error().code, ErrorCode::kInvalidArgument);
@@ -92,25 +92,25 @@ TEST(CompiledMatch, JoinsItsParts) {
 }
 
 TEST(CompiledMatch, RefusesTestsThatMakeNoSense) {
-  EXPECT_THAT(ProblemOf({{"colour", {"red"}}}), HasSubstr("unknown attribute \"colour\""));
-  EXPECT_THAT(ProblemOf({{"fingerprint", {"x"}}}), HasSubstr("fingerprint is a hash"));
-  EXPECT_THAT(ProblemOf({{"path.id", {"7"}}}), HasSubstr("path.id is part of the path"));
-  EXPECT_THAT(ProblemOf({{"user", {}}}), HasSubstr("user has no value"));
-  EXPECT_THAT(ProblemOf({{"user", {""}}}), HasSubstr("user cannot be an empty text"));
-  EXPECT_THAT(ProblemOf({{.attribute = "user", .any_of = {"x"}, .wants = Wants::kPresent}}),
+  EXPECT_THAT(MatchProblem({{"colour", {"red"}}}), HasSubstr("unknown attribute \"colour\""));
+  EXPECT_THAT(MatchProblem({{"fingerprint", {"x"}}}), HasSubstr("fingerprint is a hash"));
+  EXPECT_THAT(MatchProblem({{"path.id", {"7"}}}), HasSubstr("path.id is part of the path"));
+  EXPECT_THAT(MatchProblem({{"user", {}}}), HasSubstr("user has no value"));
+  EXPECT_THAT(MatchProblem({{"user", {""}}}), HasSubstr("user cannot be an empty text"));
+  EXPECT_THAT(MatchProblem({{.attribute = "user", .any_of = {"x"}, .wants = Wants::kPresent}}),
               HasSubstr("user cannot have values"));
-  EXPECT_THAT(ProblemOf({{"ip", {"10.0.0.1/8"}}}), HasSubstr("ip \"10.0.0.1/8\" is no address"));
-  EXPECT_THAT(ProblemOf({{"ip", {"10.*"}}}), HasSubstr("ip \"10.*\" is no address"));
-  EXPECT_THAT(ProblemOf({{"path", {"login"}}}), HasSubstr("\"login\": it must start with /"));
-  EXPECT_THAT(ProblemOf({{"host", {"a.org:80"}}}), HasSubstr("without port"));
-  EXPECT_THAT(ProblemOf(Any({All({None({{{"user", {""}}}})})})), HasSubstr("user cannot"));
+  EXPECT_THAT(MatchProblem({{"ip", {"10.0.0.1/8"}}}), HasSubstr("ip \"10.0.0.1/8\" is no address"));
+  EXPECT_THAT(MatchProblem({{"ip", {"10.*"}}}), HasSubstr("ip \"10.*\" is no address"));
+  EXPECT_THAT(MatchProblem({{"path", {"login"}}}), HasSubstr("\"login\": it must start with /"));
+  EXPECT_THAT(MatchProblem({{"host", {"a.org:80"}}}), HasSubstr("without port"));
+  EXPECT_THAT(MatchProblem(Any({All({None({{{"user", {""}}}})})})), HasSubstr("user cannot"));
 }
 
 TEST(CompiledMatch, MayBeNestedOnlySoDeep) {
   Match match;
   for (int depth = 1; depth < CompiledMatch::kMaxDepth; ++depth) match = All({match});
-  EXPECT_EQ(ProblemOf(match), "none");
-  EXPECT_THAT(ProblemOf(All({match})), HasSubstr("32 deep"));
+  EXPECT_EQ(MatchProblem(match), "none");
+  EXPECT_THAT(MatchProblem(All({match})), HasSubstr("32 deep"));
 }
 
 TEST(CompiledMatch, SaysWhatTheRequestHasInstead) {

@@ -14,6 +14,15 @@
 #include "policy/request_pairs.h"
 
 namespace weir {
+
+// Where user, api_key, org or tier comes from.
+struct AttributeSource {
+  std::string_view Request::* field;
+  std::optional<Attribute> from;
+  bool from_anyone;
+  std::string fallback;
+};
+
 namespace {
 
 static_assert(IpAddress::kTextSize == 46);  // So much room has the storage, which is public.
@@ -28,14 +37,6 @@ constexpr std::array<AttributeField, 4> kIdentityAttributes = {{
     {"org", &Request::org},
     {"tier", &Request::tier},
 }};
-
-// Where one of them comes from.
-struct Source {
-  std::string_view Request::* field;
-  std::optional<Attribute> from;
-  bool from_anyone;
-  std::string fallback;
-};
 
 std::unexpected<Error> Invalid(std::string message) {
   return std::unexpected(Error{ErrorCode::kInvalidArgument, std::move(message)});
@@ -55,12 +56,12 @@ Result<IpRangeSet> TrustedBy(const PolicySpec& spec) {
   return IpRangeSet(ranges);
 }
 
-Result<Source> SourceOf(const std::string& name, const IdentitySource& source) {
+Result<AttributeSource> SourceOf(const std::string& name, const IdentitySource& source) {
   const auto known = std::ranges::find(kIdentityAttributes, name, &AttributeField::name);
   if (known == kIdentityAttributes.end()) {
     return Invalid("identity: " + Quoted(name) + " is none of user, api_key, org and tier");
   }
-  Source made{known->field, std::nullopt, source.from_anyone, source.fallback};
+  AttributeSource made{known->field, std::nullopt, source.from_anyone, source.fallback};
   if (source.from.empty() && !source.fallback.empty()) return made;
   Result<Attribute> from = ParseAttribute(source.from);
   if (!from || (from->kind != AttributeKind::kHeader && from->kind != AttributeKind::kCookie &&
@@ -76,7 +77,7 @@ Result<Source> SourceOf(const std::string& name, const IdentitySource& source) {
 
 struct Identity::Rules {
   ClientAddressFinder finder;
-  std::vector<Source> sources;
+  std::vector<AttributeSource> sources;
   std::function<void(std::string_view)> warn;
   mutable std::atomic<bool> warned = false;
 };
@@ -103,7 +104,7 @@ class RequestIdentifier {
     request_.cookies = storage_.cookies_;
     request_.query = storage_.query_;
     for (std::size_t i = 0; i < rules_.sources.size(); ++i) {
-      const Source& source = rules_.sources[i];
+      const AttributeSource& source = rules_.sources[i];
       const std::string_view value = said_[i].ambiguous ? "" : said_[i].value;
       request_.*source.field = value.empty() ? source.fallback : value;
     }
@@ -172,7 +173,7 @@ class RequestIdentifier {
 
   void Offer(AttributeKind kind, const NamedValue& pair) noexcept {
     for (std::size_t i = 0; i < rules_.sources.size(); ++i) {
-      const Source& source = rules_.sources[i];
+      const AttributeSource& source = rules_.sources[i];
       if (!source.from || source.from->kind != kind) continue;
       if (!request_.trusted && !source.from_anyone) continue;
       const bool same_name = kind == AttributeKind::kHeader
@@ -205,9 +206,9 @@ Result<Identity> Identity::Make(const PolicySpec& spec, IdentityOptions options)
     return Invalid(
         "client_ip.hops and trusted_proxies are both set; name the proxies or count them");
   }
-  std::vector<Source> sources;
+  std::vector<AttributeSource> sources;
   for (const auto& [name, given] : spec.identity) {
-    Result<Source> source = SourceOf(name, given);
+    Result<AttributeSource> source = SourceOf(name, given);
     if (!source) return std::unexpected(std::move(source.error()));
     sources.push_back(*std::move(source));
   }

@@ -14,7 +14,6 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-using testing::Not;
 
 using Headers = std::vector<NamedValue>;
 
@@ -35,12 +34,12 @@ Identity Make(const PolicySpec& spec, IdentityOptions options = {}) {
   return *std::move(identity);
 }
 
-std::string ProblemOf(const PolicySpec& spec) {
+std::string IdentityProblem(const PolicySpec& spec) {
   const Result<Identity> identity = Identity::Make(spec);
   return identity ? "none" : identity.error().message;
 }
 
-std::string Written(std::span<const NamedValue> pairs) {
+std::string WrittenPairs(std::span<const NamedValue> pairs) {
   std::string text;
   for (const NamedValue& pair : pairs) {
     text += std::string(pair.name) + "=" + std::string(pair.value) + "|";
@@ -48,7 +47,7 @@ std::string Written(std::span<const NamedValue> pairs) {
   return text;
 }
 
-struct Row {
+struct IdentityRow {
   std::string_view name;
   std::string_view peer;
   Headers headers;
@@ -60,8 +59,8 @@ struct Row {
   std::string_view tier = "free";
 };
 
-const std::vector<Row>& Rows() {
-  static const std::vector<Row> rows = {
+const std::vector<IdentityRow>& Rows() {
+  static const std::vector<IdentityRow> rows = {
       {.name = "nothing is said", .peer = "10.0.0.1", .headers = {}},
       {.name = "a proxy says who it is",
        .peer = "10.0.0.1",
@@ -155,7 +154,7 @@ TEST(Identity, IsBelievedOnlyFromThoseWhoMaySayIt) {
   EXPECT_GE(Rows().size(), 25u);
   const Identity identity = Make(Spec());
   IdentityStorage storage;
-  for (const Row& row : Rows()) {
+  for (const IdentityRow& row : Rows()) {
     const Request request =
         identity.Identify({.peer = row.peer, .path = row.path, .headers = row.headers}, storage);
     EXPECT_EQ(request.user, row.user) << row.name;
@@ -237,8 +236,8 @@ TEST(Identity, HandsOnTheRestOfTheRequest) {
   EXPECT_EQ(request.host, "example.com:80");
   EXPECT_EQ(request.headers.data(), headers.data());
   EXPECT_EQ(request.headers.size(), 2u);
-  EXPECT_EQ(Written(request.cookies), "a=1|b=2|a=3|");
-  EXPECT_EQ(Written(request.query), "x=1|y=a b|x=2|");
+  EXPECT_EQ(WrittenPairs(request.cookies), "a=1|b=2|a=3|");
+  EXPECT_EQ(WrittenPairs(request.query), "x=1|y=a b|x=2|");
   EXPECT_EQ(request.user, "");
   EXPECT_EQ(request.tier, "");
 }
@@ -274,9 +273,9 @@ TEST(Identity, UsesTheMemoryOfItsStorageAgain) {
   const NamedValue* const query = first.query.data();
   const NamedValue* const cookies = first.cookies.data();
   const char* const decoded = first.query[0].value.data();
-  EXPECT_EQ(Written(identity.Identify(shorter, storage).query), "a=D|");
+  EXPECT_EQ(WrittenPairs(identity.Identify(shorter, storage).query), "a=D|");
   const Request again = identity.Identify(longer, storage);
-  EXPECT_EQ(Written(again.query), "a=ABC|b=2|");
+  EXPECT_EQ(WrittenPairs(again.query), "a=ABC|b=2|");
   EXPECT_EQ(again.query.data(), query);
   EXPECT_EQ(again.cookies.data(), cookies);
   EXPECT_EQ(again.query[0].value.data(), decoded);
@@ -293,25 +292,27 @@ TEST(Identity, GivesADefaultWithoutASource) {
 TEST(Identity, RefusesWhatMakesNoSense) {
   PolicySpec spec;
   spec.trusted_proxies = {"10.0.0.0/8", "10.0.0.1/8"};
-  EXPECT_THAT(ProblemOf(spec), AllOf(HasSubstr("trusted_proxies"), HasSubstr("\"10.0.0.1/8\"")));
+  EXPECT_THAT(IdentityProblem(spec),
+              AllOf(HasSubstr("trusted_proxies"), HasSubstr("\"10.0.0.1/8\"")));
   spec.trusted_proxies = {"10.0.0.0/8"};
   spec.client_ip.hops = 1;
-  EXPECT_THAT(ProblemOf(spec), AllOf(HasSubstr("client_ip.hops"), HasSubstr("trusted_proxies")));
+  EXPECT_THAT(IdentityProblem(spec),
+              AllOf(HasSubstr("client_ip.hops"), HasSubstr("trusted_proxies")));
   spec.trusted_proxies.clear();
-  EXPECT_EQ(ProblemOf(spec), "none");
+  EXPECT_EQ(IdentityProblem(spec), "none");
   spec.client_ip.hops = 64;
-  EXPECT_EQ(ProblemOf(spec), "none");
+  EXPECT_EQ(IdentityProblem(spec), "none");
   spec.client_ip.hops = 65;
-  EXPECT_THAT(ProblemOf(spec), HasSubstr("0 to 64"));
+  EXPECT_THAT(IdentityProblem(spec), HasSubstr("0 to 64"));
   spec.client_ip.hops = -1;
-  EXPECT_THAT(ProblemOf(spec), HasSubstr("0 to 64"));
+  EXPECT_THAT(IdentityProblem(spec), HasSubstr("0 to 64"));
   spec.client_ip.hops = 0;
   spec.identity["ip"] = {.from = "header.x-real-ip"};
-  EXPECT_THAT(ProblemOf(spec),
+  EXPECT_THAT(IdentityProblem(spec),
               AllOf(HasSubstr("\"ip\""), HasSubstr("user, api_key, org and tier")));
   for (const char* from : {"", "x-user", "ip", "path", "descriptor.user", "header.", "path.id"}) {
     spec.identity = {{"user", {.from = from}}};
-    EXPECT_THAT(ProblemOf(spec), AllOf(HasSubstr("identity.user"), HasSubstr("header.NAME")))
+    EXPECT_THAT(IdentityProblem(spec), AllOf(HasSubstr("identity.user"), HasSubstr("header.NAME")))
         << from;
   }
 }
@@ -331,7 +332,7 @@ TEST(Identity, WarnsOnceOfAProxyThatNobodyKnows) {
   ASSERT_EQ(warnings.size(), 1u);
   EXPECT_THAT(warnings[0],
               AllOf(HasSubstr("X-Forwarded-For"), HasSubstr("trusted_proxies: [10.0.0.1]"),
-                    HasSubstr("address of the peer"), Not(HasSubstr("203.0.113.9"))));
+                    HasSubstr("address of the peer"), testing::Not(HasSubstr("203.0.113.9"))));
   identity.Identify({.peer = "10.0.0.2", .headers = headers}, storage);
   copy.Identify({.peer = "10.0.0.2", .headers = headers}, storage);
   EXPECT_EQ(warnings.size(), 1u);

@@ -16,7 +16,7 @@ namespace weir {
 namespace {
 
 // Rules whose keys may come out alike and must not, or must.
-constexpr std::string_view kPolicy = R"(
+constexpr std::string_view kPolicyOfKeys = R"(
 rules:
   - { name: user, key: user, limit: 1/s }
   - { name: hashed, key: { user: { hash: true } }, limit: 1/s }
@@ -53,7 +53,7 @@ class KeyPlans : public testing::Test {
   }
 
  private:
-  const Policy policy_ = Policy::Parse(kPolicy).policy.value();
+  const Policy policy_ = Policy::Parse(kPolicyOfKeys).policy.value();
   const KeyHasher hasher_{HashKind::kXxh3, 1};
 };
 

@@ -15,7 +15,6 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-using testing::Not;
 
 std::string HexOf(const KeyedHash& hash, std::string_view value) {
   Hex128Digits hex;
@@ -120,7 +119,7 @@ TEST_F(Secret, HasAtLeastSixteenBytes) {
     const Error error = ErrorOf(source);
     EXPECT_EQ(error.code, ErrorCode::kInvalidArgument);
     EXPECT_THAT(error.message, AllOf(HasSubstr(source), HasSubstr("15 bytes"), HasSubstr("16"),
-                                     Not(HasSubstr("tooshort"))));
+                                     testing::Not(HasSubstr("tooshort"))));
   }
 }
 
@@ -134,7 +133,7 @@ TEST_F(Secret, ThatIsNotThereIsAnErrorWithItsName) {
 TEST_F(Secret, WrittenWhereItsSourceBelongsIsNotRepeated) {
   const Error error = ErrorOf("hunter2hunter2hunter2");
   EXPECT_EQ(error.code, ErrorCode::kInvalidArgument);
-  EXPECT_THAT(error.message, AllOf(Not(HasSubstr("hunter2")), HasSubstr("env:NAME")));
+  EXPECT_THAT(error.message, AllOf(testing::Not(HasSubstr("hunter2")), HasSubstr("env:NAME")));
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ Matcher MatcherOf(const std::vector<Match>& matches) {
   return Matcher(std::move(compiled));
 }
 
-std::vector<std::uint32_t> Found(const Matcher& matcher, const Request& request) {
+std::vector<std::uint32_t> FoundTogether(const Matcher& matcher, const Request& request) {
   std::vector<std::uint32_t> found;
   matcher.ForEach(Facts(request), [&](std::uint32_t number) { found.push_back(number); });
   return found;
@@ -42,16 +42,16 @@ RC_GTEST_PROP(Matcher, FindsWhatLookingAtEveryMatchFinds, (std::uint64_t seed)) 
   const Matcher matcher(std::move(matches));
   for (int i = 0; i < 100; ++i) {
     const auto sample = sampler.NextRequest();
-    RC_ASSERT(Found(matcher, sample.request) == FoundOneByOne(matcher, sample.request));
+    RC_ASSERT(FoundTogether(matcher, sample.request) == FoundOneByOne(matcher, sample.request));
   }
 }
 
-TEST(Matcher, FindsNothingAmongNone) { EXPECT_THAT(Found(MatcherOf({}), {}), IsEmpty()); }
+TEST(Matcher, FindsNothingAmongNone) { EXPECT_THAT(FoundTogether(MatcherOf({}), {}), IsEmpty()); }
 
 TEST(Matcher, FindsEachMatchOnceHoweverManyOfItsValuesFit) {
   Match match;
   match.any = {{{"user", {"ann"}}}, {{"path", {"/a", "/*", "/**"}}}, {{"ip", {"10.0.0.0/8"}}}};
-  EXPECT_THAT(Found(MatcherOf({match}), {.ip = "10.0.0.1", .user = "ann", .path = "/a"}),
+  EXPECT_THAT(FoundTogether(MatcherOf({match}), {.ip = "10.0.0.1", .user = "ann", .path = "/a"}),
               ElementsAre(0));
 }
 
@@ -62,7 +62,7 @@ TEST(Matcher, FindsThemInTheirOrder) {
                                      {{"path", {"/a"}}},
                                      {{"user", {"bob"}}},
                                      {{"method", {"GET"}}}});
-  EXPECT_THAT(Found(matcher, {.user = "ann", .method = "GET", .path = "/a"}),
+  EXPECT_THAT(FoundTogether(matcher, {.user = "ann", .method = "GET", .path = "/a"}),
               ElementsAre(0, 1, 2, 3, 5));
 }
 
@@ -70,8 +70,8 @@ TEST(Matcher, FindsMoreThanThereIsRoomForInPlace) {
   std::vector<Match> matches(1'000);
   for (std::size_t i = 0; i < matches.size(); i += 2) matches[i] = {{"user", {"ann"}}};
   const Matcher matcher = MatcherOf(matches);
-  EXPECT_EQ(Found(matcher, {.user = "ann"}).size(), 1'000u);
-  EXPECT_EQ(Found(matcher, {}).size(), 500u);
+  EXPECT_EQ(FoundTogether(matcher, {.user = "ann"}).size(), 1'000u);
+  EXPECT_EQ(FoundTogether(matcher, {}).size(), 500u);
 }
 
 TEST(Matcher, TellsNamesApartThatLookAlike) {
@@ -87,7 +87,7 @@ TEST(Matcher, TellsNamesApartThatLookAlike) {
   const Matcher matcher = MatcherOf(matches);
   const std::string name = "PREFIX-" + std::string(20, 'B') + std::string(60, 'X');
   const std::vector<NamedValue> values = {{name, "1"}, {"A", "1"}};
-  EXPECT_THAT(Found(matcher, {.headers = values, .cookies = values}), ElementsAre(2, 6));
+  EXPECT_THAT(FoundTogether(matcher, {.headers = values, .cookies = values}), ElementsAre(2, 6));
 }
 
 TEST(Matcher, TakesMoreNamesThanItHasRoomFor) {
@@ -100,7 +100,7 @@ TEST(Matcher, TakesMoreNamesThanItHasRoomFor) {
   const Matcher matcher = MatcherOf(matches);
   std::vector<NamedValue> headers;
   for (const std::string& name : names) headers.push_back({name, "1"});
-  EXPECT_EQ(Found(matcher, {.headers = headers}).size(), 2'000u);
+  EXPECT_EQ(FoundTogether(matcher, {.headers = headers}).size(), 2'000u);
 }
 
 // Would take minutes if each of them were looked up or each pattern tried on it.
@@ -118,7 +118,7 @@ TEST(Matcher, IsNotHeldUpByLongRequests) {
   const std::vector<NamedValue> headers(10'000, {"X-A", "1"});
   const std::string user(8'192, '1');
   for (int i = 0; i < 10; ++i) {
-    EXPECT_THAT(Found(matcher, {.user = user, .path = path, .headers = headers}),
+    EXPECT_THAT(FoundTogether(matcher, {.user = user, .path = path, .headers = headers}),
                 ElementsAre(2, 22, 222));
   }
 }

@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-using Kind = OverrideFileProblem::Kind;
+using FileProblemKind = OverrideFileProblem::Kind;
 
 constexpr OverrideFormat kCsv = OverrideFormat::kCsv;
 constexpr OverrideFormat kJson = OverrideFormat::kJsonLines;
@@ -27,7 +27,7 @@ struct Reading {
   std::vector<OverrideFileProblem> problems;
 };
 
-Reading Read(std::string_view text, OverrideFormat format) {
+Reading ReadRows(std::string_view text, OverrideFormat format) {
   Reading reading;
   reading.problems = ReadOverrideFile(text, format, [&](const OverrideRow& row) {
     std::string line = std::to_string(row.line);
@@ -39,7 +39,7 @@ Reading Read(std::string_view text, OverrideFormat format) {
 }
 
 std::vector<std::string> RowsOf(std::string_view text, OverrideFormat format) {
-  Reading reading = Read(text, format);
+  Reading reading = ReadRows(text, format);
   for (const OverrideFileProblem& problem : reading.problems) {
     ADD_FAILURE() << problem.line << ":" << problem.column << ": " << problem.message;
   }
@@ -47,13 +47,13 @@ std::vector<std::string> RowsOf(std::string_view text, OverrideFormat format) {
 }
 
 // "line:column", the kind and the message of the only problem.
-struct Found {
+struct FoundProblem {
   std::string place;
-  Kind kind;
+  FileProblemKind kind;
   std::string message;
 };
-Found ProblemOf(std::string_view text, OverrideFormat format) {
-  const Reading reading = Read(text, format);
+FoundProblem FirstProblem(std::string_view text, OverrideFormat format) {
+  const Reading reading = ReadRows(text, format);
   EXPECT_THAT(reading.problems, SizeIs(1)) << text;
   if (reading.problems.empty()) return {};
   const OverrideFileProblem& problem = reading.problems.front();
@@ -61,9 +61,9 @@ Found ProblemOf(std::string_view text, OverrideFormat format) {
           problem.message};
 }
 
-void ExpectProblem(std::string_view text, OverrideFormat format, Kind kind,
+void ExpectProblem(std::string_view text, OverrideFormat format, FileProblemKind kind,
                    const std::string& place, const std::string& part_of_message = "") {
-  const Found found = ProblemOf(text, format);
+  const FoundProblem found = FirstProblem(text, format);
   EXPECT_EQ(found.kind, kind) << text << found.message;
   EXPECT_EQ(found.place, place) << text << found.message;
   EXPECT_THAT(found.message, HasSubstr(part_of_message));
@@ -128,70 +128,72 @@ TEST(OverrideCsv, PassesOverEmptyLinesAndRemarks) {
 TEST(OverrideCsv, MayBeginWithAByteOrderMark) {
   EXPECT_THAT(RowsOf("\xef\xbb\xbfuser,limit\nacme,5/s\n", kCsv),
               ElementsAre("2 user=acme -> 5/s"));
-  ExpectProblem("\xef\xbb\xbfusr,limit\n", kCsv, Kind::kName, "1:1");
+  ExpectProblem("\xef\xbb\xbfusr,limit\n", kCsv, FileProblemKind::kName, "1:1");
 }
 
 TEST(OverrideCsv, MayHaveNoRows) { EXPECT_THAT(RowsOf("user,limit\n", kCsv), IsEmpty()); }
 
 TEST(OverrideCsv, MustHaveAHeader) {
-  ExpectProblem("", kCsv, Kind::kColumns, "1:1", "header");
-  ExpectProblem("\n#x\n", kCsv, Kind::kColumns, "3:1", "header");
+  ExpectProblem("", kCsv, FileProblemKind::kColumns, "1:1", "header");
+  ExpectProblem("\n#x\n", kCsv, FileProblemKind::kColumns, "3:1", "header");
 }
 
 TEST(OverrideCsv, HasAHeaderOfKnownNames) {
-  ExpectProblem("user,usr,limit\n", kCsv, Kind::kName, "1:6", "\"usr\"");
-  ExpectProblem("user,,limit\n", kCsv, Kind::kName, "1:6");
-  ExpectProblem("user,limit,\n", kCsv, Kind::kName, "1:12");
-  ExpectProblem("user, limit\n", kCsv, Kind::kSyntax, "1:6", "blanks");
-  ExpectProblem("user,limit\nacme ,5/s\n", kCsv, Kind::kSyntax, "2:1", "blanks");
-  ExpectProblem("header.,limit\n", kCsv, Kind::kName, "1:1");
-  ExpectProblem("key,user,limit\n", kCsv, Kind::kName, "1:1", "key");
-  EXPECT_THAT(Read("usr,ogr,limit\na,b,c\n", kCsv).problems, SizeIs(2));
+  ExpectProblem("user,usr,limit\n", kCsv, FileProblemKind::kName, "1:6", "\"usr\"");
+  ExpectProblem("user,,limit\n", kCsv, FileProblemKind::kName, "1:6");
+  ExpectProblem("user,limit,\n", kCsv, FileProblemKind::kName, "1:12");
+  ExpectProblem("user, limit\n", kCsv, FileProblemKind::kSyntax, "1:6", "blanks");
+  ExpectProblem("user,limit\nacme ,5/s\n", kCsv, FileProblemKind::kSyntax, "2:1", "blanks");
+  ExpectProblem("header.,limit\n", kCsv, FileProblemKind::kName, "1:1");
+  ExpectProblem("key,user,limit\n", kCsv, FileProblemKind::kName, "1:1", "key");
+  EXPECT_THAT(ReadRows("usr,ogr,limit\na,b,c\n", kCsv).problems, SizeIs(2));
 }
 
 TEST(OverrideCsv, HasEachNameOnce) {
-  ExpectProblem("user,limit,user\n", kCsv, Kind::kDuplicateName, "1:12", "\"user\"");
-  ExpectProblem("limit,key,limit\n", kCsv, Kind::kDuplicateName, "1:11", "\"limit\"");
-  ExpectProblem("key,limit,key\n", kCsv, Kind::kDuplicateName, "1:11");
-  ExpectProblem("header.a,header.A,limit\n", kCsv, Kind::kDuplicateName, "1:10");
+  ExpectProblem("user,limit,user\n", kCsv, FileProblemKind::kDuplicateName, "1:12", "\"user\"");
+  ExpectProblem("limit,key,limit\n", kCsv, FileProblemKind::kDuplicateName, "1:11", "\"limit\"");
+  ExpectProblem("key,limit,key\n", kCsv, FileProblemKind::kDuplicateName, "1:11");
+  ExpectProblem("header.a,header.A,limit\n", kCsv, FileProblemKind::kDuplicateName, "1:10");
 }
 
 TEST(OverrideCsv, HasALimitAndAKey) {
-  ExpectProblem("user,org\n", kCsv, Kind::kNoLimit, "1:1");
-  ExpectProblem("limit\n5/s\n", kCsv, Kind::kNoKey, "1:1");
-  ExpectProblem("user,limit\nacme,\n", kCsv, Kind::kNoLimit, "2:1");
-  ExpectProblem("user,limit\n,5/s\n", kCsv, Kind::kNoKey, "2:1");
-  ExpectProblem("key,limit\n\"\",5/s\n", kCsv, Kind::kNoKey, "2:1");
+  ExpectProblem("user,org\n", kCsv, FileProblemKind::kNoLimit, "1:1");
+  ExpectProblem("limit\n5/s\n", kCsv, FileProblemKind::kNoKey, "1:1");
+  ExpectProblem("user,limit\nacme,\n", kCsv, FileProblemKind::kNoLimit, "2:1");
+  ExpectProblem("user,limit\n,5/s\n", kCsv, FileProblemKind::kNoKey, "2:1");
+  ExpectProblem("key,limit\n\"\",5/s\n", kCsv, FileProblemKind::kNoKey, "2:1");
 }
 
 TEST(OverrideCsv, HasAsManyValuesAsNames) {
-  ExpectProblem("user,limit\nacme\n", kCsv, Kind::kColumns, "2:5", "1 values");
-  ExpectProblem("user,limit\r\nacme\r\n", kCsv, Kind::kColumns, "2:5");
-  ExpectProblem("user,limit\nacme,5/s,x\n", kCsv, Kind::kColumns, "2:10", "more than 2");
-  ExpectProblem("user,limit\nacme,5/s,\n", kCsv, Kind::kColumns, "2:10");
-  ExpectProblem("user,limit\n \n", kCsv, Kind::kSyntax, "2:1");
+  ExpectProblem("user,limit\nacme\n", kCsv, FileProblemKind::kColumns, "2:5", "1 values");
+  ExpectProblem("user,limit\r\nacme\r\n", kCsv, FileProblemKind::kColumns, "2:5");
+  ExpectProblem("user,limit\nacme,5/s,x\n", kCsv, FileProblemKind::kColumns, "2:10", "more than 2");
+  ExpectProblem("user,limit\nacme,5/s,\n", kCsv, FileProblemKind::kColumns, "2:10");
+  ExpectProblem("user,limit\n \n", kCsv, FileProblemKind::kSyntax, "2:1");
 }
 
 TEST(OverrideCsv, ClosesItsQuotes) {
-  ExpectProblem("user,limit\na,5/s\nb,\"5/s\nc,6/s\n", kCsv, Kind::kSyntax, "3:3", "never closed");
-  ExpectProblem("user,limit\na,\"", kCsv, Kind::kSyntax, "2:3");
-  ExpectProblem("user,limit\na,\"\"\"", kCsv, Kind::kSyntax, "2:3");
-  ExpectProblem("\"user,limit\n", kCsv, Kind::kSyntax, "1:1");
+  ExpectProblem("user,limit\na,5/s\nb,\"5/s\nc,6/s\n", kCsv, FileProblemKind::kSyntax, "3:3",
+                "never closed");
+  ExpectProblem("user,limit\na,\"", kCsv, FileProblemKind::kSyntax, "2:3");
+  ExpectProblem("user,limit\na,\"\"\"", kCsv, FileProblemKind::kSyntax, "2:3");
+  ExpectProblem("\"user,limit\n", kCsv, FileProblemKind::kSyntax, "1:1");
 }
 
 TEST(OverrideCsv, HasQuotesOnlyAroundAWholeValue) {
-  ExpectProblem("user,limit\na\"b,5/s\n", kCsv, Kind::kSyntax, "2:2", "doubled");
-  ExpectProblem("user,limit\n\"a\"b,5/s\n", kCsv, Kind::kSyntax, "2:4", "doubled");
-  ExpectProblem("user,limit\n\"a\nb\" ,5/s\n", kCsv, Kind::kSyntax, "3:3");
-  ExpectProblem("user,limit\na\rb,5/s\n", kCsv, Kind::kSyntax, "2:2", "carriage return");
+  ExpectProblem("user,limit\na\"b,5/s\n", kCsv, FileProblemKind::kSyntax, "2:2", "doubled");
+  ExpectProblem("user,limit\n\"a\"b,5/s\n", kCsv, FileProblemKind::kSyntax, "2:4", "doubled");
+  ExpectProblem("user,limit\n\"a\nb\" ,5/s\n", kCsv, FileProblemKind::kSyntax, "3:3");
+  ExpectProblem("user,limit\na\rb,5/s\n", kCsv, FileProblemKind::kSyntax, "2:2", "carriage return");
 }
 
 TEST(OverrideCsv, CountsColumnsInCharacters) {
-  ExpectProblem("user,limit\n\"\xc3\xa9\xe2\x82\xac\"x,5/s\n", kCsv, Kind::kSyntax, "2:5");
+  ExpectProblem("user,limit\n\"\xc3\xa9\xe2\x82\xac\"x,5/s\n", kCsv, FileProblemKind::kSyntax,
+                "2:5");
 }
 
 TEST(OverrideCsv, GoesOnAfterARowWithAProblem) {
-  const Reading reading = Read("user,limit\na\nb,5/s\nc\"d,5/s\ne,6/s\n", kCsv);
+  const Reading reading = ReadRows("user,limit\na\nb,5/s\nc\"d,5/s\ne,6/s\n", kCsv);
   EXPECT_THAT(reading.rows, ElementsAre("3 user=b -> 5/s", "5 user=e -> 6/s"));
   EXPECT_THAT(reading.problems, SizeIs(2));
 }
@@ -204,7 +206,7 @@ TEST(OverrideCsv, HasAtMost64Columns) {
     row += ",x";
   }
   EXPECT_THAT(RowsOf(header + "\n" + row + "\n", kCsv), SizeIs(1));
-  EXPECT_EQ(ProblemOf(header + ",user\n" + row + ",x\n", kCsv).kind, Kind::kTooLarge);
+  EXPECT_EQ(FirstProblem(header + ",user\n" + row + ",x\n", kCsv).kind, FileProblemKind::kTooLarge);
 }
 
 // --- JSON lines ---
@@ -279,48 +281,53 @@ TEST(OverrideJson, MustBeOneObjectPerLine) {
                            "{\"user\":\"\\ud83d\",\"limit\":\"b\"}",
                            "{\"us\\qer\":\"a\",\"limit\":\"b\"}",
                            "{\"user\":\"a\tb\",\"limit\":\"b\"}"}) {
-    const Reading reading = Read(line, kJson);
+    const Reading reading = ReadRows(line, kJson);
     ASSERT_THAT(reading.problems, SizeIs(1)) << line;
-    EXPECT_EQ(reading.problems.front().kind, Kind::kSyntax) << line;
+    EXPECT_EQ(reading.problems.front().kind, FileProblemKind::kSyntax) << line;
     EXPECT_THAT(reading.rows, IsEmpty()) << line;
   }
 }
 
 TEST(OverrideJson, DoesNotReadOnIntoTheNextLine) {
   const Reading reading =
-      Read("{\"user\":\"a\",\n\"limit\":\"5/s\"}\n{\"user\":\"b\",\"limit\":\"5/s\"}", kJson);
+      ReadRows("{\"user\":\"a\",\n\"limit\":\"5/s\"}\n{\"user\":\"b\",\"limit\":\"5/s\"}", kJson);
   EXPECT_THAT(reading.rows, ElementsAre("3 user=b -> 5/s"));
   EXPECT_THAT(reading.problems, SizeIs(2));
 }
 
 TEST(OverrideJson, SaysWhereTheLineGoesOnAfterTheObject) {
-  ExpectProblem("\n{\"user\":\"a\",\"limit\":\"b\"} {}", kJson, Kind::kSyntax, "2:26", "goes on");
+  ExpectProblem("\n{\"user\":\"a\",\"limit\":\"b\"} {}", kJson, FileProblemKind::kSyntax, "2:26",
+                "goes on");
 }
 
 TEST(OverrideJson, HasOnlyTexts) {
   for (const char* value : {"", "1", "1.5", "null", "true", "[\"a\"]", "{\"a\":\"b\"}"}) {
-    ExpectProblem(std::string("{\"user\":\"a\",\"limit\":") + value + "}", kJson, Kind::kType,
-                  "1:13", "\"limit\"");
+    ExpectProblem(std::string("{\"user\":\"a\",\"limit\":") + value + "}", kJson,
+                  FileProblemKind::kType, "1:13", "\"limit\"");
   }
 }
 
 TEST(OverrideJson, HasKnownNamesEachOnce) {
-  ExpectProblem(R"({"user":"a","usr":"b","limit":"c"})", kJson, Kind::kName, "1:13", "\"usr\"");
-  ExpectProblem(R"({"user":"a","limit":"c","user":"b"})", kJson, Kind::kDuplicateName, "1:25");
-  ExpectProblem(R"({"user":"","limit":"c","user":"b"})", kJson, Kind::kDuplicateName, "1:24");
-  ExpectProblem(R"({"limit":"c","user":"b","limit":"c"})", kJson, Kind::kDuplicateName, "1:25");
-  ExpectProblem(R"({"header.a":"c","header.A":"b","limit":"c"})", kJson, Kind::kDuplicateName,
-                "1:17");
-  ExpectProblem(R"({"key":"a","user":"b","limit":"c"})", kJson, Kind::kName, "1:12");
-  ExpectProblem(R"({"user":"a","limit":"c","key":"b"})", kJson, Kind::kName, "1:25");
+  ExpectProblem(R"({"user":"a","usr":"b","limit":"c"})", kJson, FileProblemKind::kName, "1:13",
+                "\"usr\"");
+  ExpectProblem(R"({"user":"a","limit":"c","user":"b"})", kJson, FileProblemKind::kDuplicateName,
+                "1:25");
+  ExpectProblem(R"({"user":"","limit":"c","user":"b"})", kJson, FileProblemKind::kDuplicateName,
+                "1:24");
+  ExpectProblem(R"({"limit":"c","user":"b","limit":"c"})", kJson, FileProblemKind::kDuplicateName,
+                "1:25");
+  ExpectProblem(R"({"header.a":"c","header.A":"b","limit":"c"})", kJson,
+                FileProblemKind::kDuplicateName, "1:17");
+  ExpectProblem(R"({"key":"a","user":"b","limit":"c"})", kJson, FileProblemKind::kName, "1:12");
+  ExpectProblem(R"({"user":"a","limit":"c","key":"b"})", kJson, FileProblemKind::kName, "1:25");
 }
 
 TEST(OverrideJson, HasALimitAndAKey) {
-  ExpectProblem(R"({"user":"a"})", kJson, Kind::kNoLimit, "1:1");
-  ExpectProblem(R"({"user":"a","limit":""})", kJson, Kind::kNoLimit, "1:1");
-  ExpectProblem(R"({"limit":"5/s"})", kJson, Kind::kNoKey, "1:1");
-  ExpectProblem(R"({"limit":"5/s","user":""})", kJson, Kind::kNoKey, "1:1");
-  ExpectProblem("{}", kJson, Kind::kNoLimit, "1:1");
+  ExpectProblem(R"({"user":"a"})", kJson, FileProblemKind::kNoLimit, "1:1");
+  ExpectProblem(R"({"user":"a","limit":""})", kJson, FileProblemKind::kNoLimit, "1:1");
+  ExpectProblem(R"({"limit":"5/s"})", kJson, FileProblemKind::kNoKey, "1:1");
+  ExpectProblem(R"({"limit":"5/s","user":""})", kJson, FileProblemKind::kNoKey, "1:1");
+  ExpectProblem("{}", kJson, FileProblemKind::kNoLimit, "1:1");
 }
 
 TEST(OverrideJson, HasAtMost64Names) {
@@ -329,17 +336,17 @@ TEST(OverrideJson, HasAtMost64Names) {
     line += ",\"header.a" + std::to_string(i) + "\":\"x\"";
   }
   EXPECT_THAT(RowsOf(line + "}", kJson), SizeIs(1));
-  EXPECT_EQ(ProblemOf(line + ",\"user\":\"x\"}", kJson).kind, Kind::kTooLarge);
+  EXPECT_EQ(FirstProblem(line + ",\"user\":\"x\"}", kJson).kind, FileProblemKind::kTooLarge);
 }
 
 // --- Both ---
 
 TEST(OverrideFile, IsUtf8) {
-  ExpectProblem("user,limit\nab\xff,5/s\n", kCsv, Kind::kEncoding, "2:3", "UTF-8");
-  ExpectProblem("user,limit\na\xc3\xa9\xc3,5/s\n", kCsv, Kind::kEncoding, "2:3");
-  ExpectProblem("user,limit\na,5/s\n\xe2\x82", kCsv, Kind::kEncoding, "3:1");
-  ExpectProblem("{\"user\":\"\x80\",\"limit\":\"5/s\"}", kJson, Kind::kEncoding, "1:10");
-  ExpectProblem("\xff\xfeu\0s\0e\0r\0", kCsv, Kind::kEncoding, "1:1");
+  ExpectProblem("user,limit\nab\xff,5/s\n", kCsv, FileProblemKind::kEncoding, "2:3", "UTF-8");
+  ExpectProblem("user,limit\na\xc3\xa9\xc3,5/s\n", kCsv, FileProblemKind::kEncoding, "2:3");
+  ExpectProblem("user,limit\na,5/s\n\xe2\x82", kCsv, FileProblemKind::kEncoding, "3:1");
+  ExpectProblem("{\"user\":\"\x80\",\"limit\":\"5/s\"}", kJson, FileProblemKind::kEncoding, "1:10");
+  ExpectProblem("\xff\xfeu\0s\0e\0r\0", kCsv, FileProblemKind::kEncoding, "1:1");
 }
 
 TEST(OverrideFile, HasAtMostSoManyProblems) {
@@ -349,8 +356,8 @@ TEST(OverrideFile, HasAtMostSoManyProblems) {
     csv += "x\n";
     json += "{}\n";
   }
-  EXPECT_THAT(Read(csv, kCsv).problems, SizeIs(kMaxOverrideProblems));
-  EXPECT_THAT(Read(json, kJson).problems, SizeIs(kMaxOverrideProblems));
+  EXPECT_THAT(ReadRows(csv, kCsv).problems, SizeIs(kMaxOverrideProblems));
+  EXPECT_THAT(ReadRows(json, kJson).problems, SizeIs(kMaxOverrideProblems));
 }
 
 TEST(OverrideFile, HasRowsOfLimitedLength) {
@@ -358,12 +365,12 @@ TEST(OverrideFile, HasRowsOfLimitedLength) {
     return "user,limit\n" + std::string(length - 4, 'x') + ",5/s\nb,6/s\n";
   };
   EXPECT_THAT(RowsOf(csv(kMaxOverrideRowBytes), kCsv), SizeIs(2));
-  ExpectProblem(csv(kMaxOverrideRowBytes + 1), kCsv, Kind::kTooLarge, "2:1");
+  ExpectProblem(csv(kMaxOverrideRowBytes + 1), kCsv, FileProblemKind::kTooLarge, "2:1");
   const auto json = [](std::size_t length) {
     return "{\"limit\":\"5/s\",\"user\":\"" + std::string(length - 25, 'x') + "\"}\n";
   };
   EXPECT_THAT(RowsOf(json(kMaxOverrideRowBytes), kJson), SizeIs(1));
-  ExpectProblem(json(kMaxOverrideRowBytes + 1), kJson, Kind::kTooLarge, "1:1");
+  ExpectProblem(json(kMaxOverrideRowBytes + 1), kJson, FileProblemKind::kTooLarge, "1:1");
 }
 
 TEST(OverrideFile, HasALimitedNumberOfRows) {
@@ -378,7 +385,7 @@ TEST(OverrideFile, HasALimitedNumberOfRows) {
   const std::vector<OverrideFileProblem> problems =
       ReadOverrideFile(text + "a,b\na,b\n", kCsv, count);
   ASSERT_THAT(problems, SizeIs(1));
-  EXPECT_EQ(problems.front().kind, Kind::kTooLarge);
+  EXPECT_EQ(problems.front().kind, FileProblemKind::kTooLarge);
   EXPECT_EQ(problems.front().line, 5'000'002);
   EXPECT_EQ(rows, kMaxOverrideRows);
 }
@@ -391,12 +398,12 @@ TEST(OverrideFile, MayEndAtAnyByte) {
       "\xef\xbb\xbf# x\r\n{\"user\":\"a\\\"\\u00e9\\ud83d\\ude00\xc3\xa9\",\"limit\":\"5/s\"}\r\n"
       "\n {\"key\" : \"b\" , \"limit\":\"6/s\"} \n{\"org\":[1,{\"a\":null}],\"limit\":\"7/s\"}";
   for (const auto& [text, format] : {std::pair(csv, kCsv), std::pair(json, kJson)}) {
-    const std::size_t all = Read(text, format).rows.size();
+    const std::size_t all = ReadRows(text, format).rows.size();
     for (std::size_t length = 0; length < text.size(); ++length) {
       // In memory of its own, so that reading beyond its end would be noticed.
       const std::vector<char> part(text.begin(),
                                    text.begin() + static_cast<std::ptrdiff_t>(length));
-      const Reading reading = Read({part.data(), part.size()}, format);
+      const Reading reading = ReadRows({part.data(), part.size()}, format);
       EXPECT_LE(reading.rows.size(), all) << length;
       for (const OverrideFileProblem& problem : reading.problems) {
         EXPECT_FALSE(problem.message.empty());

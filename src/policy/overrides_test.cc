@@ -9,7 +9,7 @@
 namespace weir {
 namespace {
 
-std::string SubjectOf(std::size_t i) { return "user=customer-" + std::to_string(i); }
+std::string CustomerSubject(std::size_t i) { return "user=customer-" + std::to_string(i); }
 
 OverrideTable::Entry EntryOf(std::size_t i) {
   return {.limit = static_cast<std::uint32_t>(i % 7), .row = static_cast<std::uint32_t>(i)};
@@ -18,11 +18,11 @@ OverrideTable::Entry EntryOf(std::size_t i) {
 void ExpectHolds(const OverrideTable& table, std::size_t count) {
   ASSERT_EQ(table.size(), count);
   for (std::size_t i = 0; i < count; ++i) {
-    const OverrideTable::Entry* entry = table.Find(SubjectOf(i));
+    const OverrideTable::Entry* entry = table.Find(CustomerSubject(i));
     ASSERT_NE(entry, nullptr) << i;
     EXPECT_EQ(entry->row, i);
     EXPECT_EQ(entry->limit, i % 7);
-    ASSERT_EQ(table.Find(SubjectOf(count + i)), nullptr) << count + i;
+    ASSERT_EQ(table.Find(CustomerSubject(count + i)), nullptr) << count + i;
   }
 }
 
@@ -54,14 +54,14 @@ TEST(OverrideTable, KeepsTheFirstOfTwoEqualKeys) {
 TEST(OverrideTable, KeepsEveryKeyAtEverySizeWhileItGrows) {
   OverrideTable table;
   for (std::size_t i = 0; i < 600; ++i) {
-    ASSERT_TRUE(table.Add(SubjectOf(i), EntryOf(i)));
+    ASSERT_TRUE(table.Add(CustomerSubject(i), EntryOf(i)));
     ExpectHolds(table, i + 1);
   }
 }
 
 TEST(OverrideTable, HoldsMoreThanWasExpected) {
   OverrideTable table(10);
-  for (std::size_t i = 0; i < 5000; ++i) ASSERT_TRUE(table.Add(SubjectOf(i), EntryOf(i)));
+  for (std::size_t i = 0; i < 5000; ++i) ASSERT_TRUE(table.Add(CustomerSubject(i), EntryOf(i)));
   ExpectHolds(table, 5000);
 }
 
@@ -70,14 +70,14 @@ TEST(OverrideTable, TakesAtMost24BytesForEachOfAMillionKeysHoweverItGrew) {
   OverrideTable grown;
   OverrideTable sized(kKeys);
   for (std::size_t i = 0; i < kKeys; ++i) {
-    const std::string subject = SubjectOf(i);
+    const std::string subject = CustomerSubject(i);
     ASSERT_TRUE(grown.Add(subject, EntryOf(i)));
     ASSERT_TRUE(sized.Add(subject, EntryOf(i)));
     if (i < 10'000) continue;
     ASSERT_LE(grown.bytes(), 24 * (i + 1));
   }
   EXPECT_LE(sized.bytes(), 19 * kKeys);
-  EXPECT_FALSE(grown.Add(SubjectOf(kKeys / 2), EntryOf(0)));
+  EXPECT_FALSE(grown.Add(CustomerSubject(kKeys / 2), EntryOf(0)));
   ExpectHolds(grown, kKeys);
 }
 

@@ -18,7 +18,7 @@ PathPattern Pattern(std::string_view text) {
   return pattern.value_or(PathPattern());
 }
 
-std::string ProblemOf(std::string_view text) {
+std::string PatternProblem(std::string_view text) {
   const Result<PathPattern> pattern = PathPattern::Parse(text);
   if (pattern.has_value()) return "none";
   EXPECT_EQ(pattern.error().code, ErrorCode::kInvalidArgument);
@@ -93,25 +93,25 @@ TEST(PathPattern, MayHaveTheCharactersThatMeanSomethingAsEscapes) {
 }
 
 TEST(PathPattern, SaysWhatIsWrongWithIt) {
-  EXPECT_THAT(ProblemOf(""), HasSubstr("must start with /"));
-  EXPECT_THAT(ProblemOf("auth"), HasSubstr("\"auth\": it must start with /"));
-  EXPECT_THAT(ProblemOf("/a?b"), HasSubstr("query.NAME"));
-  EXPECT_THAT(ProblemOf("/a#b"), HasSubstr("fragment"));
-  EXPECT_THAT(ProblemOf("/**/a/**"), HasSubstr("only once"));
-  EXPECT_THAT(ProblemOf("/a**"), HasSubstr("whole segments"));
-  EXPECT_THAT(ProblemOf("/{}"), HasSubstr("is no {name}"));
-  EXPECT_THAT(ProblemOf("/{1a}"), HasSubstr("is no {name}"));
-  EXPECT_THAT(ProblemOf("/{a-b}"), HasSubstr("is no {name}"));
-  EXPECT_THAT(ProblemOf("/x{a}"), HasSubstr("whole segment"));
-  EXPECT_THAT(ProblemOf("/}"), HasSubstr("%7D"));
-  EXPECT_THAT(ProblemOf("/{a}/{a}"), HasSubstr("{a} is there twice"));
-  EXPECT_THAT(ProblemOf("/a/../b"), HasSubstr(".."));
-  EXPECT_THAT(ProblemOf("/a/%2e%2E/b"), HasSubstr(".."));
-  EXPECT_THAT(ProblemOf("/a*%2A"), HasSubstr("%2A"));
+  EXPECT_THAT(PatternProblem(""), HasSubstr("must start with /"));
+  EXPECT_THAT(PatternProblem("auth"), HasSubstr("\"auth\": it must start with /"));
+  EXPECT_THAT(PatternProblem("/a?b"), HasSubstr("query.NAME"));
+  EXPECT_THAT(PatternProblem("/a#b"), HasSubstr("fragment"));
+  EXPECT_THAT(PatternProblem("/**/a/**"), HasSubstr("only once"));
+  EXPECT_THAT(PatternProblem("/a**"), HasSubstr("whole segments"));
+  EXPECT_THAT(PatternProblem("/{}"), HasSubstr("is no {name}"));
+  EXPECT_THAT(PatternProblem("/{1a}"), HasSubstr("is no {name}"));
+  EXPECT_THAT(PatternProblem("/{a-b}"), HasSubstr("is no {name}"));
+  EXPECT_THAT(PatternProblem("/x{a}"), HasSubstr("whole segment"));
+  EXPECT_THAT(PatternProblem("/}"), HasSubstr("%7D"));
+  EXPECT_THAT(PatternProblem("/{a}/{a}"), HasSubstr("{a} is there twice"));
+  EXPECT_THAT(PatternProblem("/a/../b"), HasSubstr(".."));
+  EXPECT_THAT(PatternProblem("/a/%2e%2E/b"), HasSubstr(".."));
+  EXPECT_THAT(PatternProblem("/a*%2A"), HasSubstr("%2A"));
   std::string deep;
   for (int i = 0; i < 129; ++i) deep += "/a";
-  EXPECT_THAT(ProblemOf(deep), HasSubstr("128 segments"));
-  EXPECT_EQ(ProblemOf(deep.substr(2)), "none");
+  EXPECT_THAT(PatternProblem(deep), HasSubstr("128 segments"));
+  EXPECT_EQ(PatternProblem(deep.substr(2)), "none");
 }
 
 TEST(PathPattern, DoesNotRunAwayOnDeepPaths) {

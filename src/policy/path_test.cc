@@ -18,13 +18,13 @@ std::string Normal(const std::string& raw) {
   return std::string(NormalizePath(raw, buffer));
 }
 
-struct Row {
+struct NormalizedPath {
   std::string raw;
   std::string normal;
 };
 
 TEST(NormalizePath, BringsEveryWayToWriteAPathIntoOneForm) {
-  const std::vector<Row> rows = {
+  const std::vector<NormalizedPath> rows = {
       {"", ""},
       {"/", "/"},
       {"/auth/login", "/auth/login"},
@@ -114,7 +114,7 @@ TEST(NormalizePath, BringsEveryWayToWriteAPathIntoOneForm) {
       {"a/b://c/d", "/a/b:/c/d"},
       {"example.org:443", "/example.org:443"},
   };
-  for (const Row& row : rows) EXPECT_EQ(Normal(row.raw), row.normal) << row.raw;
+  for (const NormalizedPath& row : rows) EXPECT_EQ(Normal(row.raw), row.normal) << row.raw;
 }
 
 TEST(NormalizePath, LeavesAPathInPlaceThatHasItsFormAlready) {

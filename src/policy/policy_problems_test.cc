@@ -229,6 +229,9 @@ const Wrong kLimits[] = {
      "E125", 1, 149, "flatter"},
 };
 
+#undef TIER
+#undef RULE
+
 // --- Meaning: the service ---
 
 const Wrong kService[] = {

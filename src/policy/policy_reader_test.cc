@@ -13,7 +13,7 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-PolicySpec Read(std::string_view text) {
+PolicySpec ReadSpec(std::string_view text) {
   const YamlReport report = ReadYaml(text);
   EXPECT_TRUE(report.root.has_value()) << text;
   if (!report.root) return {};
@@ -25,7 +25,7 @@ PolicySpec Read(std::string_view text) {
 }
 
 RuleSpec ReadOne(const std::string& settings) {
-  const PolicySpec spec = Read("rules:\n  - name: x\n    key: ip\n    limit: 5/s\n" + settings);
+  const PolicySpec spec = ReadSpec("rules:\n  - name: x\n    key: ip\n    limit: 5/s\n" + settings);
   EXPECT_EQ(spec.rules.size(), 1U);
   return spec.rules.empty() ? RuleSpec{} : spec.rules.front();
 }
@@ -33,7 +33,7 @@ RuleSpec ReadOne(const std::string& settings) {
 Match ReadOneMatch(const std::string& match) { return ReadOne("    match: " + match + "\n").match; }
 
 KeySpec ReadOneKey(const std::string& key) {
-  return Read("rules: [{ name: x, limit: 5/s, key: " + key + " }]").rules.at(0).key;
+  return ReadSpec("rules: [{ name: x, limit: 5/s, key: " + key + " }]").rules.at(0).key;
 }
 
 Match Nested(std::vector<Match> Match::* kind, std::vector<Match> parts) {
@@ -43,10 +43,10 @@ Match Nested(std::vector<Match> Match::* kind, std::vector<Match> parts) {
 }
 
 TEST(PolicyReader, ReadsStoreAndListeners) {
-  EXPECT_EQ(Read("store: redis://a:1").store, (std::vector<std::string>{"redis://a:1"}));
-  EXPECT_EQ(Read("store: [redis://a:1, redis://b:1]").store,
+  EXPECT_EQ(ReadSpec("store: redis://a:1").store, (std::vector<std::string>{"redis://a:1"}));
+  EXPECT_EQ(ReadSpec("store: [redis://a:1, redis://b:1]").store,
             (std::vector<std::string>{"redis://a:1", "redis://b:1"}));
-  const PolicySpec spec = Read(R"(
+  const PolicySpec spec = ReadSpec(R"(
 listen:
   http: 127.0.0.1:8080
   resp: unix:/run/weir.sock
@@ -67,7 +67,7 @@ listen:
 }
 
 TEST(PolicyReader, ReadsWhoIsAsking) {
-  const PolicySpec spec = Read(R"(
+  const PolicySpec spec = ReadSpec(R"(
 trusted_proxies: [10.0.0.0/8, "::1"]
 identity:
   user: { header: X-User }
@@ -86,12 +86,12 @@ hash_secret: env:SECRET
   EXPECT_EQ(spec.client_ip,
             (ClientIpSpec{.header = ForwardingHeader::kForwarded, .hops = 2, .ipv6_prefix = 56}));
   EXPECT_EQ(spec.hash_secret, "env:SECRET");
-  EXPECT_EQ(Read("trusted_proxies: 10.0.0.1").trusted_proxies,
+  EXPECT_EQ(ReadSpec("trusted_proxies: 10.0.0.1").trusted_proxies,
             (std::vector<std::string>{"10.0.0.1"}));
 }
 
 TEST(PolicyReader, ReadsTheSettingsOfTheService) {
-  const PolicySpec spec = Read(R"(
+  const PolicySpec spec = ReadSpec(R"(
 headers: [ratelimit]
 reset: delta
 unidentified: skip
@@ -134,7 +134,7 @@ memory: { cap: 1GiB, snapshot: /var/weir }
 }
 
 TEST(PolicyReader, ReadsListsAndTiers) {
-  const PolicySpec spec = Read(R"(
+  const PolicySpec spec = ReadSpec(R"(
 allow: { path: /healthz }
 deny: [{ ip: 192.0.2.0/24 }, { user: evil }]
 tiers:
@@ -189,7 +189,7 @@ TEST(PolicyReader, ReadsWhatARuleDoes) {
 }
 
 TEST(PolicyReader, ReadsALimitAsTextOrOfATier) {
-  const PolicySpec spec = Read(
+  const PolicySpec spec = ReadSpec(
       "rules:\n"
       "  - { name: 1, key: ip, limit: 100/min burst 5 }\n"
       "  - { name: b, key: ip, limit: { tier: daily } }\n");
@@ -292,13 +292,13 @@ TEST(PolicyReader, ReadsEveryFormOfOverrides) {
 }
 
 TEST(PolicyReader, LeavesWhatIsNotThereAsByDefault) {
-  EXPECT_EQ(Read("rules:"), PolicySpec());
-  EXPECT_EQ(Read("rules: []\nallow: []\ntiers: {}\nidentity: {}"), PolicySpec());
+  EXPECT_EQ(ReadSpec("rules:"), PolicySpec());
+  EXPECT_EQ(ReadSpec("rules: []\nallow: []\ntiers: {}\nidentity: {}"), PolicySpec());
   EXPECT_EQ(ReadOne(""), (RuleSpec{.name = "x", .key = {"ip"}, .limit = "5/s"}));
 }
 
 TEST(PolicyReader, TakesAnchorsAndAliases) {
-  const PolicySpec spec = Read(
+  const PolicySpec spec = ReadSpec(
       "allow: &ours { ip: 10.0.0.0/8 }\n"
       "rules: [{ name: x, key: ip, limit: 5/s, match: { not: *ours } }]");
   EXPECT_EQ(spec.rules.at(0).match, Nested(&Match::none, {spec.allow.at(0)}));

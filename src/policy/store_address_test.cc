@@ -11,8 +11,7 @@ namespace weir {
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
-using Kind = StoreAddress::Kind;
+using AddressKind = StoreAddress::Kind;
 
 StoreAddress Good(std::string_view text) {
   Result<StoreAddress> address = StoreAddress::Parse(text);
@@ -20,7 +19,7 @@ StoreAddress Good(std::string_view text) {
   return address.value_or(StoreAddress());
 }
 
-std::string Wrong(std::string_view text) {
+std::string ComplaintAbout(std::string_view text) {
   const Result<StoreAddress> address = StoreAddress::Parse(text);
   EXPECT_FALSE(address) << text;
   return address ? "" : address.error().message;
@@ -58,22 +57,23 @@ TEST(StoreAddress, SaysWhereAPasswordIs) {
 
 TEST(StoreAddress, OfAUnixSocketIsAPath) {
   EXPECT_EQ(Good("redis+unix:///run/redis.sock?db=2"),
-            (StoreAddress{.kind = Kind::kUnix, .path = "/run/redis.sock", .database = 2}));
+            (StoreAddress{.kind = AddressKind::kUnix, .path = "/run/redis.sock", .database = 2}));
   EXPECT_EQ(Good("unix:///run/a@b").path, "/run/a@b");
   EXPECT_EQ(Good("redis+unix://ann:pw@/run/x").login.user, "ann");
-  EXPECT_THAT(Wrong("redis+unix://run/x"), HasSubstr("absolute path"));
-  EXPECT_THAT(Wrong("redis+unix:///" + std::string(107, 'x')), HasSubstr("at most 107 bytes"));
+  EXPECT_THAT(ComplaintAbout("redis+unix://run/x"), HasSubstr("absolute path"));
+  EXPECT_THAT(ComplaintAbout("redis+unix:///" + std::string(107, 'x')),
+              HasSubstr("at most 107 bytes"));
 }
 
 TEST(StoreAddress, OfAClusterNamesSomeOfItsNodes) {
   const StoreAddress address = Good("rediss+cluster://u:p@a:1,b:2,[::1]?ca=/ca.pem&verify=no");
-  EXPECT_EQ(address.kind, Kind::kCluster);
+  EXPECT_EQ(address.kind, AddressKind::kCluster);
   EXPECT_EQ(address.hosts, (std::vector<StoreHost>{{"a", 1}, {"b", 2}, {"::1", 6379}}));
   EXPECT_TRUE(address.tls);
   EXPECT_FALSE(address.verify);
   EXPECT_EQ(address.ca_file, "/ca.pem");
-  EXPECT_THAT(Wrong("redis+cluster://a/1"), HasSubstr("no databases"));
-  EXPECT_THAT(Wrong("redis+cluster://a,a:6379"), HasSubstr("named twice"));
+  EXPECT_THAT(ComplaintAbout("redis+cluster://a/1"), HasSubstr("no databases"));
+  EXPECT_THAT(ComplaintAbout("redis+cluster://a,a:6379"), HasSubstr("named twice"));
 }
 
 TEST(StoreAddress, OfSentinelsNamesWhatTheyWatch) {
@@ -85,7 +85,7 @@ TEST(StoreAddress, OfSentinelsNamesWhatTheyWatch) {
   EXPECT_EQ(address.login, (StoreLogin{.user = "u", .password = "p"}));
   EXPECT_EQ(address.sentinel_login,
             (StoreLogin{.user = "s", .password = "env:S", .by_reference = true}));
-  EXPECT_THAT(Wrong("redis+sentinel://a"), HasSubstr("/mymaster"));
+  EXPECT_THAT(ComplaintAbout("redis+sentinel://a"), HasSubstr("/mymaster"));
 }
 
 TEST(StoreAddress, KnowsTheFilesThatItNames) {
@@ -121,35 +121,36 @@ TEST(StoreAddress, OverTlsNamesFiles) {
   EXPECT_EQ(address.key, "k.pem");
   EXPECT_EQ(address.server_name, "redis.example");
   EXPECT_TRUE(address.verify);
-  EXPECT_THAT(Wrong("rediss://cache?cert=c.pem"), HasSubstr("cert and key go together"));
-  EXPECT_THAT(Wrong("rediss://cache?verify=maybe"), HasSubstr("yes or no"));
-  EXPECT_THAT(Wrong("redis://cache?ca=ca.pem"), HasSubstr("write rediss"));
+  EXPECT_THAT(ComplaintAbout("rediss://cache?cert=c.pem"), HasSubstr("cert and key go together"));
+  EXPECT_THAT(ComplaintAbout("rediss://cache?verify=maybe"), HasSubstr("yes or no"));
+  EXPECT_THAT(ComplaintAbout("redis://cache?ca=ca.pem"), HasSubstr("write rediss"));
 }
 
 TEST(StoreAddress, ThatIsWrongIsToldByItsPart) {
-  EXPECT_THAT(Wrong("redis://"), HasSubstr("is no store"));
-  EXPECT_THAT(Wrong("redis"), HasSubstr("is no store"));
-  EXPECT_THAT(Wrong("mysql://u:s3cret@x"), HasSubstr("\"mysql://\" is no store"));
-  EXPECT_THAT(Wrong("redis://a,b"), HasSubstr("a list of shards"));
-  EXPECT_THAT(Wrong("redis://a:99999"), HasSubstr("is no port"));
-  EXPECT_THAT(Wrong("redis://a b"), HasSubstr("for a host is none"));
+  EXPECT_THAT(ComplaintAbout("redis://"), HasSubstr("is no store"));
+  EXPECT_THAT(ComplaintAbout("redis"), HasSubstr("is no store"));
+  EXPECT_THAT(ComplaintAbout("mysql://u:s3cret@x"), HasSubstr("\"mysql://\" is no store"));
+  EXPECT_THAT(ComplaintAbout("redis://a,b"), HasSubstr("a list of shards"));
+  EXPECT_THAT(ComplaintAbout("redis://a:99999"), HasSubstr("is no port"));
+  EXPECT_THAT(ComplaintAbout("redis://a b"), HasSubstr("for a host is none"));
   // A password that lost its @ is still one.
-  EXPECT_THAT(Wrong("redis://user:s3cret"), Not(HasSubstr("s3cret")));
-  EXPECT_THAT(Wrong("redis://:s3cret:6379"), Not(HasSubstr("s3cret")));
-  EXPECT_THAT(Wrong("redis://a/x"), HasSubstr("\"x\" is no database"));
-  EXPECT_THAT(Wrong("redis://a/-1"), HasSubstr("is no database"));
-  EXPECT_THAT(Wrong("redis://a?timeout=1"), HasSubstr("\"timeout\" is no setting"));
-  EXPECT_THAT(Wrong("redis://ann@a"), HasSubstr("no password"));
-  EXPECT_THAT(Wrong("redis://:%zz@a"), HasSubstr("%25"));
-  EXPECT_THAT(Wrong("redis://:a%00b@a"), HasSubstr("%25"));
-  EXPECT_THAT(Wrong("redis://u:s3c?ret@host"), AllOf(HasSubstr("%3F"), Not(HasSubstr("s3c"))));
+  EXPECT_THAT(ComplaintAbout("redis://user:s3cret"), testing::Not(HasSubstr("s3cret")));
+  EXPECT_THAT(ComplaintAbout("redis://:s3cret:6379"), testing::Not(HasSubstr("s3cret")));
+  EXPECT_THAT(ComplaintAbout("redis://a/x"), HasSubstr("\"x\" is no database"));
+  EXPECT_THAT(ComplaintAbout("redis://a/-1"), HasSubstr("is no database"));
+  EXPECT_THAT(ComplaintAbout("redis://a?timeout=1"), HasSubstr("\"timeout\" is no setting"));
+  EXPECT_THAT(ComplaintAbout("redis://ann@a"), HasSubstr("no password"));
+  EXPECT_THAT(ComplaintAbout("redis://:%zz@a"), HasSubstr("%25"));
+  EXPECT_THAT(ComplaintAbout("redis://:a%00b@a"), HasSubstr("%25"));
+  EXPECT_THAT(ComplaintAbout("redis://u:s3c?ret@host"),
+              AllOf(HasSubstr("%3F"), testing::Not(HasSubstr("s3c"))));
 }
 
 TEST(StoreAddress, ShowsNoSecret) {
   for (const std::string_view text :
        {"redis://u:s3cret@h:1/2", "redis+unix://u:s3cret@/p?db=1", "redis+cluster://u:s3cret@a,b",
         "rediss+sentinel://u:s3cret@a/m/3?sentinel_password=s3cret"}) {
-    EXPECT_THAT(Good(text).ToString(), Not(HasSubstr("s3cret"))) << text;
+    EXPECT_THAT(Good(text).ToString(), testing::Not(HasSubstr("s3cret"))) << text;
   }
   EXPECT_EQ(Good("rediss+sentinel://u:p@a,[::1]:2/m/3").ToString(),
             "rediss+sentinel://a:26379,[::1]:2/m/3");

@@ -150,7 +150,7 @@ TEST(YamlFormat, TakesTimeInProportion) {
   EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 10);
 }
 
-constexpr std::string_view kPolicy = R"(# weir.yaml
+constexpr std::string_view kUntidyPolicy = R"(# weir.yaml
 store: memory                       # redis://127.0.0.1:6379  rediss://…  redis+cluster://a,b,c  redis+sentinel://…/name  or a list of shards
 listen: { http: 127.0.0.1:8080, resp: 127.0.0.1:6380, grpc: 127.0.0.1:8081 }    # also unix:/path, with tls: and token:
 trusted_proxies: [127.0.0.0/8]      # who may set forwarding and identity headers
@@ -216,7 +216,7 @@ rules:
     # enforce_percent: 10           # of keys, stable per key and equal on all nodes
 )";
 
-TEST(YamlFormat, FormatsAPolicy) { EXPECT_EQ(Formatted(kPolicy), kFormattedPolicy); }
+TEST(YamlFormat, FormatsAPolicy) { EXPECT_EQ(Formatted(kUntidyPolicy), kFormattedPolicy); }
 
 }  // namespace
 }  // namespace weir

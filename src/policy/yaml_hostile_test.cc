@@ -13,7 +13,7 @@ namespace weir {
 namespace {
 
 using testing::HasSubstr;
-using Kind = YamlProblem::Kind;
+using YamlProblemKind = YamlProblem::Kind;
 
 constexpr std::size_t kMega = std::size_t{1} << 20;
 
@@ -28,7 +28,7 @@ struct Timed {
   YamlReport report;
   double seconds;
 };
-Timed Read(std::string_view text) {
+Timed ReadTimed(std::string_view text) {
   const std::clock_t start = std::clock();
   YamlReport report = ReadYaml(text);
   return {std::move(report), static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC};
@@ -37,9 +37,9 @@ Timed Read(std::string_view text) {
 // Sanitizers slow everything down; the bound is there to notice quadratic time.
 constexpr double kSoon = 4;
 
-Kind OnlyProblemOf(const YamlReport& report) {
+YamlProblemKind OnlyProblemOf(const YamlReport& report) {
   EXPECT_EQ(report.problems.size(), 1U);
-  return report.problems.empty() ? Kind::kNoDocument : report.problems[0].kind;
+  return report.problems.empty() ? YamlProblemKind::kNoDocument : report.problems[0].kind;
 }
 
 TEST(YamlHostile, RefusesDeepNestingSoon) {
@@ -53,9 +53,9 @@ TEST(YamlHostile, RefusesDeepNestingSoon) {
        {Repeated("[", kMega), Repeated("{", kMega), Repeated("- ", kMega), Repeated("? ", kMega),
         Repeated("[{a: ", kMega), Repeated("[\n", kMega), Repeated("[? ", kMega),
         "a: " + Repeated("[", 4 * kMega), by_indentation, by_dashes}) {
-    const Timed timed = Read(text);
+    const Timed timed = ReadTimed(text);
     EXPECT_LT(timed.seconds, kSoon) << text.substr(0, 10);
-    EXPECT_EQ(OnlyProblemOf(timed.report), Kind::kTooLarge) << text.substr(0, 10);
+    EXPECT_EQ(OnlyProblemOf(timed.report), YamlProblemKind::kTooLarge) << text.substr(0, 10);
   }
 }
 
@@ -71,7 +71,7 @@ TEST(YamlHostile, AllowsExactlyTheLevelsOfTheBound) {
                   .root.has_value());
   EXPECT_EQ(OnlyProblemOf(ReadYaml("- &a " + half + "\n- " + std::string(levels / 2, '[') + "*a" +
                                    std::string(levels / 2, ']'))),
-            Kind::kTooLarge);
+            YamlProblemKind::kTooLarge);
 }
 
 TEST(YamlHostile, EndsSoonWhateverIsRepeated) {
@@ -82,9 +82,9 @@ TEST(YamlHostile, EndsSoonWhateverIsRepeated) {
       "a\n b\n", "a\n\n\n", ", ",         "[],",      "{},",    "- - a\n", "\xC3\xA4 ",
       "|\n",     ">\n",     "- |\n  x\n", "- &a b\n", "? a\n",  "\r\n",    "a: b\n"};
   for (const std::string& piece : pieces) {
-    EXPECT_LT(Read(Repeated(piece, kMega / 2)).seconds, kSoon) << piece;
+    EXPECT_LT(ReadTimed(Repeated(piece, kMega / 2)).seconds, kSoon) << piece;
     for (const char* start : {"[", "{", "a: |\n  ", "\"", "a: ", "- >\n\n "}) {
-      const Timed timed = Read(start + Repeated(piece, kMega / 16));
+      const Timed timed = ReadTimed(start + Repeated(piece, kMega / 16));
       EXPECT_LT(timed.seconds, kSoon) << start << piece;
     }
   }
@@ -92,15 +92,15 @@ TEST(YamlHostile, EndsSoonWhateverIsRepeated) {
 
 // The parser does not get past this comma: it would find one empty document after the other.
 TEST(YamlHostile, StopsAtTheSecondDocument) {
-  const Timed timed = Read("\n...\n, a\n");
-  EXPECT_EQ(OnlyProblemOf(timed.report), Kind::kSeveral);
+  const Timed timed = ReadTimed("\n...\n, a\n");
+  EXPECT_EQ(OnlyProblemOf(timed.report), YamlProblemKind::kSeveral);
   EXPECT_LT(timed.seconds, 0.05);
 }
 
 TEST(YamlHostile, ReadsLongListsOnOneLine) {
   std::string text = "[";
   for (int i = 0; i < 300'000; ++i) text += "\xC3\xA4, ";
-  const Timed timed = Read(text + "]");
+  const Timed timed = ReadTimed(text + "]");
   EXPECT_LT(timed.seconds, kSoon);
   ASSERT_TRUE(timed.report.root.has_value());
   EXPECT_EQ(timed.report.root->items.size(), 300'000U);
@@ -108,15 +108,16 @@ TEST(YamlHostile, ReadsLongListsOnOneLine) {
 }
 
 TEST(YamlHostile, RefusesAPieceThatIsTooLong) {
-  const Timed timed = Read("a: 1\nb:\n  - [" + Repeated("x, ", 8 * kMega) + "]\n");
+  const Timed timed = ReadTimed("a: 1\nb:\n  - [" + Repeated("x, ", 8 * kMega) + "]\n");
   EXPECT_LT(timed.seconds, kSoon);
-  EXPECT_EQ(OnlyProblemOf(timed.report), Kind::kTooLarge);
+  EXPECT_EQ(OnlyProblemOf(timed.report), YamlProblemKind::kTooLarge);
   EXPECT_EQ(timed.report.problems[0].place.line, 3);  // The last thing before it: the list.
   EXPECT_EQ(timed.report.problems[0].place.column, 3);
 }
 
 TEST(YamlHostile, RefusesATextThatIsTooLong) {
-  EXPECT_EQ(OnlyProblemOf(Read(std::string(kMaxYamlBytes + 1, '#')).report), Kind::kTooLarge);
+  EXPECT_EQ(OnlyProblemOf(ReadTimed(std::string(kMaxYamlBytes + 1, '#')).report),
+            YamlProblemKind::kTooLarge);
 }
 
 TEST(YamlHostile, RefusesABombOfAliasesWithoutBuildingIt) {
@@ -127,8 +128,8 @@ TEST(YamlHostile, RefusesABombOfAliasesWithoutBuildingIt) {
     for (int j = 1; j < 10; ++j) text += ", " + alias;
     text += "]\n";
   }
-  const Timed timed = Read(text);
-  EXPECT_EQ(OnlyProblemOf(timed.report), Kind::kAlias);
+  const Timed timed = ReadTimed(text);
+  EXPECT_EQ(OnlyProblemOf(timed.report), YamlProblemKind::kAlias);
   EXPECT_THAT(timed.report.problems[0].message, HasSubstr("aliases"));
   EXPECT_LT(timed.seconds, 0.05);
 }
@@ -136,7 +137,7 @@ TEST(YamlHostile, RefusesABombOfAliasesWithoutBuildingIt) {
 TEST(YamlHostile, RefusesALongTextRepeatedByAliases) {
   std::string text = "- &a " + std::string(kMega, 'x') + "\n";
   for (int i = 0; i < 1000; ++i) text += "- *a\n";
-  EXPECT_EQ(OnlyProblemOf(Read(text).report), Kind::kAlias);
+  EXPECT_EQ(OnlyProblemOf(ReadTimed(text).report), YamlProblemKind::kAlias);
 }
 
 // A document with something of everything.

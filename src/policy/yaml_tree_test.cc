@@ -12,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using Kind = YamlProblem::Kind;
+using YamlProblemKind = YamlProblem::Kind;
 
 std::string Said(YamlPlace place) {
   return std::to_string(place.line) + ":" + std::to_string(place.column);

@@ -16,15 +16,15 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Outcome = Breaker::Outcome;
 
-constexpr int kThreads = 4;
+constexpr int kBreakerThreads = 4;
 
 void OnAllThreads(const std::function<void(int)>& work) {
   std::atomic<int> ready{0};
   std::vector<std::jthread> threads;
-  for (int i = 0; i < kThreads; ++i) {
+  for (int i = 0; i < kBreakerThreads; ++i) {
     threads.emplace_back([&, i] {
       ++ready;
-      while (ready < kThreads) std::this_thread::yield();
+      while (ready < kBreakerThreads) std::this_thread::yield();
       work(i);
     });
   }

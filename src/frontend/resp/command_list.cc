@@ -21,7 +21,7 @@ std::string LowerCase(std::string_view upper_case) {
 }
 
 // Null for one that does not exist; all if no names are given.
-std::vector<const CommandRow*> Named(std::span<const std::string_view> names) {
+std::vector<const CommandRow*> RowsOf(std::span<const std::string_view> names) {
   std::vector<const CommandRow*> rows;
   for (const std::string_view name : names) rows.push_back(FindCommand(name));
   if (names.empty()) {
@@ -65,7 +65,7 @@ void WriteDocs(const CommandRow& row, ReplyWriter& writer) {
 void ListCommands(std::span<const std::string_view> words, Reply& reply) {
   ReplyWriter& writer = reply.writer;
   const std::string_view what = words.size() > 1 ? words[1] : "INFO";
-  const auto rows = Named(words.subspan(std::min<std::size_t>(words.size(), 2)));
+  const auto rows = RowsOf(words.subspan(std::min<std::size_t>(words.size(), 2)));
   if (EqualsUpperCase(what, "INFO")) {
     writer.Array(rows.size());
     for (const CommandRow* row : rows) row == nullptr ? writer.Null() : WriteInfo(*row, writer);

@@ -88,11 +88,11 @@ class Check {
     double requests = 0;
     std::int64_t clients = 0;
     std::set<std::string> names;
-    const double seconds = std::chrono::duration<double>(scenario_.duration.most).count();
+    const double in_seconds = std::chrono::duration<double>(scenario_.duration.most).count();
     for (const ClientSpec& client : scenario_.clients) {
       // The first burst comes however low the rate is.
       const double at_start = client.arrivals == Arrivals::kBursts ? client.burst.most : 0;
-      requests += (client.rate.most * seconds + at_start) * client.count.most;
+      requests += (client.rate.most * in_seconds + at_start) * client.count.most;
       clients += client.count.most;
       if (!names.insert(client.name).second) {
         Say(kTop, "two groups of clients are called " + Quoted(client.name) +

@@ -12,7 +12,7 @@
 namespace weir {
 namespace {
 
-using Outcome = HttpHeadParser::Outcome;
+using HeadOutcome = HttpHeadParser::Outcome;
 
 std::string HeadWith(const std::string& length) {
   return "POST /v1/check HTTP/1.1\r\nHost: a\r\nContent-Length: " + length +
@@ -61,7 +61,7 @@ TEST(HttpHeadMemo, KeepsNoHeadThatIsTooLong) {
 }
 
 struct Parsed {
-  Outcome outcome{};
+  HeadOutcome outcome{};
   std::string fault{};
   std::vector<std::string> texts{};
   std::vector<std::uint64_t> numbers{};
@@ -71,8 +71,8 @@ struct Parsed {
 Parsed Parse(const std::string& bytes, HttpHead& head) {
   HttpHeadParser parser;
   Parsed parsed{.outcome = parser.Parse(bytes, head)};
-  if (parsed.outcome == Outcome::kFault) parsed.fault = parser.fault().message;
-  if (parsed.outcome != Outcome::kComplete) return parsed;
+  if (parsed.outcome == HeadOutcome::kFault) parsed.fault = parser.fault().message;
+  if (parsed.outcome != HeadOutcome::kComplete) return parsed;
   for (const std::string_view text : {head.method, head.target, head.host, head.authorization,
                                       head.weir_token, head.accept, head.length_text}) {
     parsed.texts.emplace_back(text);

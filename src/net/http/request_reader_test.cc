@@ -10,12 +10,12 @@
 namespace weir {
 namespace {
 
-using Outcome = HttpRequestReader::Outcome;
+using RequestOutcome = HttpRequestReader::Outcome;
 
-constexpr HttpRequestReader::Bounds kBounds = {.header = 1024, .body = 4096};
+constexpr HttpRequestReader::Bounds kSmallBounds = {.header = 1024, .body = 4096};
 
 struct Read {
-  Outcome outcome{};
+  RequestOutcome outcome{};
   std::string method{};
   std::string target{};
   std::string body{};
@@ -36,10 +36,10 @@ Read ReadInPieces(const std::string& bytes, std::size_t piece) {
     if (there <= piece) buffer.clear();
     buffer.append(bytes, buffer.size(), there - buffer.size());
     std::string moved = buffer;
-    read.outcome = reader.Read(moved, kBounds, head);
+    read.outcome = reader.Read(moved, kSmallBounds, head);
     buffer = moved;
-    if (read.outcome == Outcome::kIncomplete) continue;
-    if (read.outcome == Outcome::kFault) {
+    if (read.outcome == RequestOutcome::kIncomplete) continue;
+    if (read.outcome == RequestOutcome::kFault) {
       read.fault = reader.fault();
       return read;
     }
@@ -66,7 +66,7 @@ TEST(HttpRequestReader, ReadsARequestWithABody) {
       "POST /v1/check?a=b HTTP/1.1\r\nHost: weir:8080\r\ncontent-LENGTH: 5\r\nX-Empty:\r\n"
       "X-Blanks: \t a b \t\r\n\r\nhellorest";
   const Read read = ReadAll(text);
-  EXPECT_EQ(read.outcome, Outcome::kComplete);
+  EXPECT_EQ(read.outcome, RequestOutcome::kComplete);
   EXPECT_EQ(read.method, "POST");
   EXPECT_EQ(read.target, "/v1/check?a=b");
   EXPECT_EQ(read.body, "hello");
@@ -78,7 +78,7 @@ TEST(HttpRequestReader, ShowsHeadersAsTheyWereSentWithoutBlanksAroundThem) {
   std::string text = Get("X-Empty:\r\nX-Blanks: \t a b \t\r\nX-High: gr\xc3\xbc\xc3\x9f\r\n");
   HttpRequestReader reader;
   HttpHead head;
-  ASSERT_EQ(reader.Read(text, kBounds, head), Outcome::kComplete);
+  ASSERT_EQ(reader.Read(text, kSmallBounds, head), RequestOutcome::kComplete);
   ASSERT_EQ(head.headers().size(), 4U);
   EXPECT_EQ(head.headers()[1].name, "X-Empty");
   EXPECT_EQ(head.headers()[1].value, "");
@@ -92,12 +92,12 @@ TEST(HttpRequestReader, TakesPipelinedRequestsOneAfterTheOther) {
   HttpRequestReader reader;
   HttpHead head;
   std::span<char> rest(text);
-  ASSERT_EQ(reader.Read(rest, kBounds, head), Outcome::kComplete);
+  ASSERT_EQ(reader.Read(rest, kSmallBounds, head), RequestOutcome::kComplete);
   rest = rest.subspan(reader.size());
-  ASSERT_EQ(reader.Read(rest, kBounds, head), Outcome::kComplete);
+  ASSERT_EQ(reader.Read(rest, kSmallBounds, head), RequestOutcome::kComplete);
   EXPECT_EQ(std::string(reader.body().begin(), reader.body().end()), "abc");
   rest = rest.subspan(reader.size());
-  ASSERT_EQ(reader.Read(rest, kBounds, head), Outcome::kComplete);
+  ASSERT_EQ(reader.Read(rest, kSmallBounds, head), RequestOutcome::kComplete);
   EXPECT_FALSE(head.keep_alive);
   EXPECT_EQ(rest.size(), reader.size());
 }
@@ -216,7 +216,7 @@ TEST(HttpRequestReader, RefusesWhatIsWrongHoweverItComes) {
     const std::size_t pieces[] = {refused.text.size(), 1, 2, 7};
     for (const std::size_t piece : pieces) {
       const Read read = ReadInPieces(refused.text, piece);
-      EXPECT_EQ(read.outcome, Outcome::kFault) << refused.text;
+      EXPECT_EQ(read.outcome, RequestOutcome::kFault) << refused.text;
       EXPECT_EQ(read.fault.status, refused.status) << refused.text << read.fault.message;
       EXPECT_FALSE(read.fault.message.empty());
     }
@@ -226,7 +226,7 @@ TEST(HttpRequestReader, RefusesWhatIsWrongHoweverItComes) {
 TEST(HttpRequestReader, RefusesMoreHeadersThanItHasRoomFor) {
   std::string headers;
   for (int i = 0; i < 99; ++i) headers += "A:\r\n";
-  EXPECT_EQ(ReadAll(Get(headers)).outcome, Outcome::kComplete);
+  EXPECT_EQ(ReadAll(Get(headers)).outcome, RequestOutcome::kComplete);
   EXPECT_EQ(ReadAll(Get(headers + "A:\r\n")).fault.status, 431);
 }
 
@@ -240,7 +240,7 @@ TEST(HttpRequestReader, PutsChunksTogetherAndIgnoresTrailers) {
   const std::string text = Chunked("5\r\nhello\r\n00A\r\n, world!\r\n\r\n0\r\nX-Sum: 1\r\n\r\n");
   for (const std::size_t piece : {text.size(), std::size_t{1}, std::size_t{3}}) {
     const Read read = ReadInPieces(text + "GET", piece);
-    ASSERT_EQ(read.outcome, Outcome::kComplete) << read.fault.message;
+    ASSERT_EQ(read.outcome, RequestOutcome::kComplete) << read.fault.message;
     EXPECT_EQ(read.body, "hello, world!\r\n");
     EXPECT_EQ(read.size, text.size());
     EXPECT_EQ(read.method, "POST");
@@ -252,12 +252,13 @@ TEST(HttpRequestReader, SaysHowMuchItWants) {
   std::string text = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345";
   HttpRequestReader reader;
   HttpHead head;
-  EXPECT_EQ(reader.Read(std::span(text).first(20), kBounds, head), Outcome::kIncomplete);
+  EXPECT_EQ(reader.Read(std::span(text).first(20), kSmallBounds, head),
+            RequestOutcome::kIncomplete);
   EXPECT_EQ(reader.wants(), 0U);
-  EXPECT_EQ(reader.Read(text, kBounds, head), Outcome::kIncomplete);
+  EXPECT_EQ(reader.Read(text, kSmallBounds, head), RequestOutcome::kIncomplete);
   EXPECT_EQ(reader.wants(), text.size() + 5);
   text += "67890";
-  EXPECT_EQ(reader.Read(text, kBounds, head), Outcome::kComplete);
+  EXPECT_EQ(reader.Read(text, kSmallBounds, head), RequestOutcome::kComplete);
   EXPECT_EQ(reader.wants(), 0U);
 }
 
@@ -266,15 +267,15 @@ TEST(HttpRequestReader, KnowsOnceWhenTheClientWaitsToSendTheBody) {
       "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nContent-Length: 2\r\n\r\n";
   HttpRequestReader reader;
   HttpHead head;
-  EXPECT_EQ(reader.Read(text, kBounds, head), Outcome::kIncomplete);
+  EXPECT_EQ(reader.Read(text, kSmallBounds, head), RequestOutcome::kIncomplete);
   EXPECT_TRUE(reader.TakeContinue());
   EXPECT_FALSE(reader.TakeContinue());
   text += "ab";
-  EXPECT_EQ(reader.Read(text, kBounds, head), Outcome::kComplete);
+  EXPECT_EQ(reader.Read(text, kSmallBounds, head), RequestOutcome::kComplete);
   EXPECT_FALSE(reader.TakeContinue());
   // Nobody waits who has sent some of it.
   text.pop_back();
-  EXPECT_EQ(reader.Read(text, kBounds, head), Outcome::kIncomplete);
+  EXPECT_EQ(reader.Read(text, kSmallBounds, head), RequestOutcome::kIncomplete);
   EXPECT_FALSE(reader.TakeContinue());
 }
 
@@ -285,9 +286,9 @@ TEST(HttpRequestReader, LooksAtALongHeadThatDripsInOnlyAFewTimes) {
   HttpRequestReader reader;
   HttpHead head;
   for (std::size_t there = 1; there < text.size(); ++there) {
-    ASSERT_EQ(reader.Read(std::span(text).first(there), bounds, head), Outcome::kIncomplete);
+    ASSERT_EQ(reader.Read(std::span(text).first(there), bounds, head), RequestOutcome::kIncomplete);
   }
-  EXPECT_EQ(reader.Read(text, bounds, head), Outcome::kComplete);
+  EXPECT_EQ(reader.Read(text, bounds, head), RequestOutcome::kComplete);
 }
 
 RC_GTEST_PROP(HttpRequestReader, ReadsTheSameHoweverTheBytesAreCut, ()) {
@@ -304,11 +305,11 @@ RC_GTEST_PROP(HttpRequestReader, ReadsTheSameHoweverTheBytesAreCut, ()) {
   }
   const std::string text = Chunked(body + "0\r\n\r\n");
   const Read read = ReadInPieces(text, *rc::gen::inRange<std::size_t>(1, text.size() + 1));
-  const bool too_many = body.size() + 5 - whole.size() > kBounds.header;
-  if (too_many || whole.size() > kBounds.body) {
+  const bool too_many = body.size() + 5 - whole.size() > kSmallBounds.header;
+  if (too_many || whole.size() > kSmallBounds.body) {
     RC_ASSERT(read.fault.status == 413);
   } else {
-    RC_ASSERT(read.outcome == Outcome::kComplete);
+    RC_ASSERT(read.outcome == RequestOutcome::kComplete);
     RC_ASSERT(read.body == whole);
     RC_ASSERT(read.size == text.size());
   }

@@ -13,7 +13,7 @@
 namespace weir {
 namespace {
 
-constexpr HttpRequestReader::Bounds kBounds = {.header = 16 << 10, .body = 1 << 20};
+constexpr HttpRequestReader::Bounds kComparedBounds = {.header = 16 << 10, .body = 1 << 20};
 
 std::string With(const std::string& headers) {
   return "POST / HTTP/1.1\r\nHost: a\r\n" + headers + "\r\nhello, world";
@@ -36,8 +36,9 @@ TEST(SecondParsers, AgreeWithOursOnOrdinaryRequests) {
       "00\r\nX: y\r\n\r\n",
   };
   for (const std::string& text : texts) {
-    EXPECT_EQ(FindDisagreement(text, kBounds), "") << text;
-    EXPECT_EQ(ReadWithOurs(text, kBounds).outcome, HttpRequestReader::Outcome::kComplete) << text;
+    EXPECT_EQ(FindDisagreement(text, kComparedBounds), "") << text;
+    EXPECT_EQ(ReadWithOurs(text, kComparedBounds).outcome, HttpRequestReader::Outcome::kComplete)
+        << text;
     EXPECT_TRUE(NodeParser().Read(text).request) << text;
   }
 }
@@ -48,7 +49,8 @@ TEST(SecondParsers, AgreeWithOursOnTheCorpus) {
   for (const auto& entry : std::filesystem::directory_iterator(WEIR_HTTP_CORPUS)) {
     std::ifstream file(entry.path(), std::ios::binary);
     const std::string text((std::istreambuf_iterator<char>(file)), {});
-    EXPECT_EQ(FindDisagreement(text.substr(std::min<std::size_t>(text.size(), 1)), kBounds), "")
+    EXPECT_EQ(FindDisagreement(text.substr(std::min<std::size_t>(text.size(), 1)), kComparedBounds),
+              "")
         << entry.path();
     ++files;
   }
@@ -59,7 +61,7 @@ TEST(SecondParsers, WouldBeCaughtFramingARequestDifferently) {
   // Beast takes what ours refuses, and only a fault on the list excuses that.
   const std::string twice = "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n";
   EXPECT_TRUE(ReadWithBeast(twice).request);
-  EXPECT_EQ(FindDisagreement(twice, kBounds), "");
+  EXPECT_EQ(FindDisagreement(twice, kComparedBounds), "");
   EXPECT_FALSE(IsDeliberate({.status = 400, .message = "something else"}));
   const FramedRequest one{.method = "GET", .size = 5};
   FramedRequest other = one;

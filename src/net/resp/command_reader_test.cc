@@ -17,22 +17,23 @@
 namespace weir::resp {
 namespace {
 
-using Kind = CommandReading::Kind;
+using CommandKind = CommandReading::Kind;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-struct Read {
+struct ReadCommands {
   std::vector<std::vector<std::string>> commands{};
   std::string error{};
-  Kind end = Kind::kIncomplete;
+  CommandKind end = CommandKind::kIncomplete;
   std::size_t wants = 0;
 };
 
 // All commands of a text that comes in pieces of this many bytes.
-Read ReadInPieces(const std::string& text, std::size_t piece, const CommandBounds& bounds = {}) {
+ReadCommands CommandsInPieces(const std::string& text, std::size_t piece,
+                              const CommandBounds& bounds = {}) {
   CommandReader reader;
   std::vector<std::string_view> room(bounds.arguments);
-  Read read;
+  ReadCommands read;
   std::string input;
   for (std::size_t at = 0; at < text.size(); at += piece) {
     input += text.substr(at, piece);
@@ -40,8 +41,8 @@ Read ReadInPieces(const std::string& text, std::size_t piece, const CommandBound
       const CommandReading reading = reader.Read(input, room, bounds);
       read.end = reading.kind;
       read.wants = reading.wants;
-      if (reading.kind == Kind::kIncomplete) break;
-      if (reading.kind != Kind::kCommand) {
+      if (reading.kind == CommandKind::kIncomplete) break;
+      if (reading.kind != CommandKind::kCommand) {
         read.error = ErrorText(reading);
         return read;
       }
@@ -55,54 +56,55 @@ Read ReadInPieces(const std::string& text, std::size_t piece, const CommandBound
   return read;
 }
 
-Read ReadAll(const std::string& text, const CommandBounds& bounds = {}) {
-  return ReadInPieces(text, text.size(), bounds);
+ReadCommands AllCommands(const std::string& text, const CommandBounds& bounds = {}) {
+  return CommandsInPieces(text, text.size(), bounds);
 }
 
 TEST(CommandReader, ReadsAnArrayOfTexts) {
-  const Read read = ReadAll("*2\r\n$4\r\nECHO\r\n$5\r\nhello\r\n");
+  const ReadCommands read = AllCommands("*2\r\n$4\r\nECHO\r\n$5\r\nhello\r\n");
   EXPECT_THAT(read.commands, ElementsAre(ElementsAre("ECHO", "hello")));
 }
 
 TEST(CommandReader, ReadsTextsWithAnythingInThem) {
-  const Read read = ReadAll(std::string("*2\r\n$0\r\n\r\n$6\r\n\r\n\0*$1\r\n", 22));
+  const ReadCommands read = AllCommands(std::string("*2\r\n$0\r\n\r\n$6\r\n\r\n\0*$1\r\n", 22));
   EXPECT_THAT(read.commands, ElementsAre(ElementsAre("", std::string("\r\n\0*$1", 6))));
 }
 
 TEST(CommandReader, ReadsOneCommandAfterTheOther) {
-  const Read read = ReadAll("*1\r\n$4\r\nPING\r\nPING\r\n*1\r\n$4\r\nQUIT\r\n");
+  const ReadCommands read = AllCommands("*1\r\n$4\r\nPING\r\nPING\r\n*1\r\n$4\r\nQUIT\r\n");
   EXPECT_THAT(read.commands,
               ElementsAre(ElementsAre("PING"), ElementsAre("PING"), ElementsAre("QUIT")));
 }
 
 TEST(CommandReader, PassesOverEmptyCommands) {
-  EXPECT_THAT(ReadAll("*0\r\n*-1\r\n\r\n  \r\n\nPING\r\n").commands,
+  EXPECT_THAT(AllCommands("*0\r\n*-1\r\n\r\n  \r\n\nPING\r\n").commands,
               ElementsAre(ElementsAre("PING")));
 }
 
 TEST(CommandReader, ReadsLinesOfWords) {
-  EXPECT_THAT(ReadAll("  ECHO \t hello  \r\n").commands, ElementsAre(ElementsAre("ECHO", "hello")));
-  EXPECT_THAT(ReadAll("ECHO hello\n").commands, ElementsAre(ElementsAre("ECHO", "hello")));
+  EXPECT_THAT(AllCommands("  ECHO \t hello  \r\n").commands,
+              ElementsAre(ElementsAre("ECHO", "hello")));
+  EXPECT_THAT(AllCommands("ECHO hello\n").commands, ElementsAre(ElementsAre("ECHO", "hello")));
 }
 
 TEST(CommandReader, KnowsTheQuotesOfRedis) {
-  EXPECT_THAT(ReadAll(R"(SET "a b" 'c d' "" '')"
-                      "\r\n")
+  EXPECT_THAT(AllCommands(R"(SET "a b" 'c d' "" '')"
+                          "\r\n")
                   .commands,
               ElementsAre(ElementsAre("SET", "a b", "c d", "", "")));
-  EXPECT_THAT(ReadAll(R"(ECHO "\x41\x7a\xZZ\n\r\t\b\a\"\\\q")"
-                      "\r\n")
+  EXPECT_THAT(AllCommands(R"(ECHO "\x41\x7a\xZZ\n\r\t\b\a\"\\\q")"
+                          "\r\n")
                   .commands,
               ElementsAre(ElementsAre("ECHO", "AzxZZ\n\r\t\b\a\"\\q")));
-  EXPECT_THAT(ReadAll(R"(ECHO 'it\'s \n')"
-                      "\r\n")
+  EXPECT_THAT(AllCommands(R"(ECHO 'it\'s \n')"
+                          "\r\n")
                   .commands,
               ElementsAre(ElementsAre("ECHO", "it's \\n")));
 }
 
 TEST(CommandReader, RefusesQuotesWithoutAnEnd) {
   for (const char* line : {"ECHO \"a\r\n", "ECHO 'a\r\n", "ECHO \"a\"b\r\n", "ECHO \"a\\\r\n"}) {
-    EXPECT_EQ(ReadAll(line).error, "Protocol error: unbalanced quotes in request") << line;
+    EXPECT_EQ(AllCommands(line).error, "Protocol error: unbalanced quotes in request") << line;
   }
 }
 
@@ -110,18 +112,19 @@ TEST(CommandReader, SaysWhatIsWrongInTheWordsOfRedis) {
   const std::string count = "Protocol error: invalid multibulk length";
   for (const char* bad :
        {"*x\r\n", "*\r\n", "*1x\r\n", "*01\r\n", "*1\rx", "*99999999999\r\n", "*+1\r\n", "*1\n"}) {
-    EXPECT_EQ(ReadAll(bad).error, count) << bad;
+    EXPECT_EQ(AllCommands(bad).error, count) << bad;
   }
   const std::string length = "Protocol error: invalid bulk length";
   for (const char* bad : {"$x\r\n", "$-1\r\n", "$\r\n", "$05\r\n", "$99999999999\r\n", "$4\n"}) {
-    EXPECT_EQ(ReadAll("*1\r\n" + std::string(bad)).error, length) << bad;
+    EXPECT_EQ(AllCommands("*1\r\n" + std::string(bad)).error, length) << bad;
   }
-  EXPECT_EQ(ReadAll("*1\r\nPING\r\n").error, "Protocol error: expected '$', got 'P'");
-  EXPECT_EQ(ReadAll("*1\r\n\r\n").error, "Protocol error: expected '$', got ' '");
+  EXPECT_EQ(AllCommands("*1\r\nPING\r\n").error, "Protocol error: expected '$', got 'P'");
+  EXPECT_EQ(AllCommands("*1\r\n\r\n").error, "Protocol error: expected '$', got ' '");
   for (const char* bad : {"#4\r\nPING\r\n", "#11\r\nCL.THROTTLE\r\n"}) {
-    EXPECT_EQ(ReadAll("*1\r\n" + std::string(bad)).error, "Protocol error: expected '$', got '#'");
+    EXPECT_EQ(AllCommands("*1\r\n" + std::string(bad)).error,
+              "Protocol error: expected '$', got '#'");
   }
-  EXPECT_EQ(ReadAll("*1\r\n$4\r\nPINGxx").error,
+  EXPECT_EQ(AllCommands("*1\r\n$4\r\nPINGxx").error,
             "Protocol error: an argument is not followed by a line end");
 }
 
@@ -148,7 +151,7 @@ TEST(CommandReader, TakesNothingElseForAShortNumber) {
           const std::size_t digits = expected ? number.find('\r') : 0;
 
           // One byte more of a text that is longer than that, unless it is empty.
-          const Read length = ReadAll("*1\r\n$" + number + "x");
+          const ReadCommands length = AllCommands("*1\r\n$" + number + "x");
           const bool empty = expected == 0U;
           const std::string wrong =
               empty ? "Protocol error: an argument is not followed by a line end"
@@ -177,49 +180,50 @@ TEST(CommandReader, ReadsEveryShortCountAndLength) {
     const std::vector<std::string> command(number, std::string(number, 'x'));
     ByteBuffer bytes;
     WriteCommand(bytes, std::vector<std::string_view>(command.begin(), command.end()));
-    EXPECT_THAT(ReadAll(std::string(bytes.view())).commands, ElementsAre(command)) << number;
+    EXPECT_THAT(AllCommands(std::string(bytes.view())).commands, ElementsAre(command)) << number;
   }
 }
 
 TEST(CommandReader, RefusesTooMuchAsSoonAsItIsDeclared) {
   const CommandBounds bounds{.arguments = 8, .bytes = 100};
-  EXPECT_EQ(ReadAll("*9\r\n", bounds).end, Kind::kTooLarge);
-  EXPECT_EQ(ReadAll("*8\r\n$100\r\n", bounds).end, Kind::kTooLarge);
+  EXPECT_EQ(AllCommands("*9\r\n", bounds).end, CommandKind::kTooLarge);
+  EXPECT_EQ(AllCommands("*8\r\n$100\r\n", bounds).end, CommandKind::kTooLarge);
   // 4 of the header, 5 of the length, 2 behind the text: 89 is the most.
-  EXPECT_EQ(ReadAll("*1\r\n$90\r\n", bounds).end, Kind::kTooLarge);
-  EXPECT_EQ(ReadAll("*1\r\n$89\r\n", bounds).end, Kind::kIncomplete);
-  EXPECT_EQ(ReadAll("*1\r\n$89\r\n" + std::string(89, 'x') + "\r\n", bounds).commands.size(), 1U);
+  EXPECT_EQ(AllCommands("*1\r\n$90\r\n", bounds).end, CommandKind::kTooLarge);
+  EXPECT_EQ(AllCommands("*1\r\n$89\r\n", bounds).end, CommandKind::kIncomplete);
+  EXPECT_EQ(AllCommands("*1\r\n$89\r\n" + std::string(89, 'x') + "\r\n", bounds).commands.size(),
+            1U);
   // What the other arguments need at least counts, too.
-  EXPECT_EQ(ReadAll("*8\r\n$48\r\n", bounds).end, Kind::kTooLarge);
-  EXPECT_EQ(ReadAll("*8\r\n$47\r\n", bounds).end, Kind::kIncomplete);
-  EXPECT_EQ(ReadAll("*8\r\n", {.arguments = 8, .bytes = 51}).end, Kind::kTooLarge);
+  EXPECT_EQ(AllCommands("*8\r\n$48\r\n", bounds).end, CommandKind::kTooLarge);
+  EXPECT_EQ(AllCommands("*8\r\n$47\r\n", bounds).end, CommandKind::kIncomplete);
+  EXPECT_EQ(AllCommands("*8\r\n", {.arguments = 8, .bytes = 51}).end, CommandKind::kTooLarge);
 }
 
 TEST(CommandReader, RefusesLinesThatAreTooLong) {
   const CommandBounds bounds{.arguments = 4, .bytes = 20};
-  EXPECT_EQ(ReadAll(std::string(19, 'x'), bounds).end, Kind::kIncomplete);
-  EXPECT_EQ(ReadAll(std::string(20, 'x'), bounds).end, Kind::kTooLarge);
-  EXPECT_EQ(ReadAll(std::string(20, 'x') + "\n", bounds).end, Kind::kTooLarge);
-  EXPECT_EQ(ReadAll(std::string(19, 'x') + "\n", bounds).commands.size(), 1U);
-  EXPECT_EQ(ReadAll("a b c d e\n", bounds).end, Kind::kTooLarge);
+  EXPECT_EQ(AllCommands(std::string(19, 'x'), bounds).end, CommandKind::kIncomplete);
+  EXPECT_EQ(AllCommands(std::string(20, 'x'), bounds).end, CommandKind::kTooLarge);
+  EXPECT_EQ(AllCommands(std::string(20, 'x') + "\n", bounds).end, CommandKind::kTooLarge);
+  EXPECT_EQ(AllCommands(std::string(19, 'x') + "\n", bounds).commands.size(), 1U);
+  EXPECT_EQ(AllCommands("a b c d e\n", bounds).end, CommandKind::kTooLarge);
 }
 
 TEST(CommandReader, SaysHowManyBytesACommandWillHave) {
-  EXPECT_EQ(ReadAll("*2\r\n$4\r\nPI").wants, 4U + 10 + 6);
-  EXPECT_EQ(ReadAll("*1\r\n$1000\r\nx").wants, 4U + 7 + 1000 + 2);
+  EXPECT_EQ(AllCommands("*2\r\n$4\r\nPI").wants, 4U + 10 + 6);
+  EXPECT_EQ(AllCommands("*1\r\n$1000\r\nx").wants, 4U + 7 + 1000 + 2);
 }
 
 TEST(CommandReader, DoesNotLookAgainAtWhatItKnows) {
   CommandReader reader;
   std::array<std::string_view, 8> room;
   std::string input = "*2\r\n$3\r\nabc\r\n$100\r\n";
-  EXPECT_EQ(reader.Read(input, room, {}).kind, Kind::kIncomplete);
+  EXPECT_EQ(reader.Read(input, room, {}).kind, CommandKind::kIncomplete);
   // Neither the count nor the length is read again before there are enough bytes.
   std::string spoilt = std::string(input.size(), '?') + std::string(99, 'y');
-  EXPECT_EQ(reader.Read(spoilt, room, {}).kind, Kind::kIncomplete);
+  EXPECT_EQ(reader.Read(spoilt, room, {}).kind, CommandKind::kIncomplete);
   input += std::string(100, 'y') + "\r\n";
   const CommandReading reading = reader.Read(input, room, {});
-  EXPECT_EQ(reading.kind, Kind::kCommand);
+  EXPECT_EQ(reading.kind, CommandKind::kCommand);
   EXPECT_EQ(reading.used, input.size());
   EXPECT_EQ(room[0], "abc");
   EXPECT_EQ(room[1].size(), 100U);
@@ -230,10 +234,10 @@ TEST(CommandReader, AsksForRoomRatherThanWritingPastIt) {
   std::array<std::string_view, 8> room;
   const CommandBounds bounds{.arguments = 8};
   std::string array = "*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nc\r\n";
-  EXPECT_EQ(reader.Read(array, std::span(room).first(2), bounds).kind, Kind::kNoRoom);
+  EXPECT_EQ(reader.Read(array, std::span(room).first(2), bounds).kind, CommandKind::kNoRoom);
   EXPECT_EQ(reader.Read(array, room, bounds).arguments, 3U);
   std::string line = "\"a\\n\" b\r\n";
-  EXPECT_EQ(reader.Read(line, std::span(room).first(7), bounds).kind, Kind::kNoRoom);
+  EXPECT_EQ(reader.Read(line, std::span(room).first(7), bounds).kind, CommandKind::kNoRoom);
   EXPECT_EQ(reader.Read(line, room, bounds).arguments, 2U);
   EXPECT_EQ(room[0], "a\n");
 }
@@ -242,19 +246,19 @@ TEST(CommandReader, HoldsACommandToBoundsThatBecameNarrower) {
   CommandReader reader;
   std::array<std::string_view, 8> room;
   std::string input = "*2\r\n$3\r\nabc\r\n$100\r\n";
-  EXPECT_EQ(reader.Read(input, room, {}).kind, Kind::kIncomplete);
+  EXPECT_EQ(reader.Read(input, room, {}).kind, CommandKind::kIncomplete);
   input += std::string(102, 'y');
-  EXPECT_EQ(reader.Read(input, room, {.bytes = 8}).kind, Kind::kTooLarge);
+  EXPECT_EQ(reader.Read(input, room, {.bytes = 8}).kind, CommandKind::kTooLarge);
 }
 
 TEST(CommandReader, ReadsTheSameHoweverTheBytesArePutTogether) {
   const std::string text =
       "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$12\r\nhello\r\nworld\r\nPING \"x\\x20y\"\r\n*0\r\n\r\n"
       "*1\r\n$4\r\nQUIT\r\n*1\r\n$x\r\n";
-  const Read whole = ReadAll(text);
+  const ReadCommands whole = AllCommands(text);
   EXPECT_EQ(whole.commands.size(), 3U);
   for (std::size_t piece = 1; piece < text.size(); ++piece) {
-    const Read read = ReadInPieces(text, piece);
+    const ReadCommands read = CommandsInPieces(text, piece);
     EXPECT_EQ(read.commands, whole.commands) << piece;
     EXPECT_EQ(read.error, whole.error) << piece;
   }
@@ -270,7 +274,7 @@ RC_GTEST_PROP(CommandReader, ReadsBackWhatTheWriterWrote,
     if (!command.empty()) expected.push_back(command);
   }
   const auto piece = *rc::gen::inRange<std::size_t>(1, bytes.size() + 2);
-  const Read read = ReadInPieces(std::string(bytes.view()), piece);
+  const ReadCommands read = CommandsInPieces(std::string(bytes.view()), piece);
   RC_ASSERT(read.error.empty());
   RC_ASSERT(read.commands == expected);
 }

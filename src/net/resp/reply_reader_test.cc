@@ -12,10 +12,10 @@
 namespace weir::resp {
 namespace {
 
-using Kind = ReplyItem::Kind;
+using ItemKind = ReplyItem::Kind;
 using testing::ElementsAre;
 
-struct Read {
+struct ReadReplies {
   std::vector<std::string> items{};  // As Describe has them.
   std::string error{};
   std::size_t wants = 0;
@@ -24,55 +24,56 @@ struct Read {
 std::string Describe(const ReplyItem& item) {
   std::string text = std::string(item.depth, '.');
   switch (item.kind) {
-    case Kind::kSimple:
+    case ItemKind::kSimple:
       text += "+" + std::string(item.text);
       break;
-    case Kind::kError:
+    case ItemKind::kError:
       text += "-" + std::string(item.text);
       break;
-    case Kind::kInteger:
+    case ItemKind::kInteger:
       text += std::to_string(item.integer);
       break;
-    case Kind::kBulk:
+    case ItemKind::kBulk:
       text += "'" + std::string(item.text) + "'";
       break;
-    case Kind::kNull:
+    case ItemKind::kNull:
       text += "null";
       break;
-    case Kind::kBoolean:
+    case ItemKind::kBoolean:
       text += item.integer == 1 ? "true" : "false";
       break;
-    case Kind::kDouble:
+    case ItemKind::kDouble:
       text += std::isnan(item.number) ? "nan" : std::to_string(item.number);
       break;
-    case Kind::kBigNumber:
+    case ItemKind::kBigNumber:
       text += "(" + std::string(item.text);
       break;
-    case Kind::kVerbatim:
+    case ItemKind::kVerbatim:
       text += "=" + std::string(item.text);
       break;
-    case Kind::kArray:
+    case ItemKind::kArray:
       text += "array " + std::to_string(item.count);
       break;
-    case Kind::kMap:
+    case ItemKind::kMap:
       text += "map " + std::to_string(item.count);
       break;
-    case Kind::kSet:
+    case ItemKind::kSet:
       text += "set " + std::to_string(item.count);
       break;
-    case Kind::kPush:
+    case ItemKind::kPush:
       text += "push " + std::to_string(item.count);
       break;
-    case Kind::kAttribute:
+    case ItemKind::kAttribute:
       text += "attribute " + std::to_string(item.count);
       break;
   }
   return text + (item.ends_reply ? "!" : "");
 }
 
-Read ReadInPieces(const std::string& text, std::size_t piece, const ReplyBounds& bounds = {}) {
+ReadReplies RepliesInPieces(const std::string& text, std::size_t piece,
+                            const ReplyBounds& bounds = {}) {
   ReplyReader reader(bounds);
-  Read read;
+  ReadReplies read;
   std::string input;
   for (std::size_t at = 0; at < text.size(); at += piece) {
     input += text.substr(at, piece);
@@ -91,15 +92,15 @@ Read ReadInPieces(const std::string& text, std::size_t piece, const ReplyBounds&
   return read;
 }
 
-Read ReadAll(const std::string& text, const ReplyBounds& bounds = {}) {
-  return ReadInPieces(text, text.size(), bounds);
+ReadReplies AllReplies(const std::string& text, const ReplyBounds& bounds = {}) {
+  return RepliesInPieces(text, text.size(), bounds);
 }
 
 TEST(ReplyReader, ReadsEverySimpleType) {
   EXPECT_THAT(
-      ReadAll("+OK\r\n-ERR bad\r\n:-12\r\n:+5\r\n$5\r\nhello\r\n$0\r\n\r\n$-1\r\n*-1\r\n_\r\n"
-              "#t\r\n#f\r\n(3492890328409238509324850943850943825024385\r\n"
-              "!7\r\nERR x\r\n\r\n=8\r\ntxt:text\r\n")
+      AllReplies("+OK\r\n-ERR bad\r\n:-12\r\n:+5\r\n$5\r\nhello\r\n$0\r\n\r\n$-1\r\n*-1\r\n_\r\n"
+                 "#t\r\n#f\r\n(3492890328409238509324850943850943825024385\r\n"
+                 "!7\r\nERR x\r\n\r\n=8\r\ntxt:text\r\n")
           .items,
       ElementsAre("+OK!", "-ERR bad!", "-12!", "5!", "'hello'!", "''!", "null!", "null!", "null!",
                   "true!", "false!", "(3492890328409238509324850943850943825024385!", "-ERR x\r\n!",
@@ -107,33 +108,34 @@ TEST(ReplyReader, ReadsEverySimpleType) {
 }
 
 TEST(ReplyReader, ReadsDoubles) {
-  EXPECT_THAT(ReadAll(",1.5\r\n,-2\r\n,+3e2\r\n,inf\r\n,-inf\r\n,nan\r\n").items,
+  EXPECT_THAT(AllReplies(",1.5\r\n,-2\r\n,+3e2\r\n,inf\r\n,-inf\r\n,nan\r\n").items,
               ElementsAre("1.500000!", "-2.000000!", "300.000000!", "inf!", "-inf!", "nan!"));
 }
 
 TEST(ReplyReader, ReadsGroupsWithinGroups) {
-  EXPECT_THAT(ReadAll("*2\r\n*1\r\n:1\r\n%1\r\n+k\r\n~2\r\n:2\r\n:3\r\n:4\r\n").items,
+  EXPECT_THAT(AllReplies("*2\r\n*1\r\n:1\r\n%1\r\n+k\r\n~2\r\n:2\r\n:3\r\n:4\r\n").items,
               ElementsAre("array 2", ".array 1", "..1", ".map 2", "..+k", "..set 2", "...2",
                           "...3!", "4!"));
-  EXPECT_THAT(ReadAll("*0\r\n*2\r\n*0\r\n%0\r\n").items,
+  EXPECT_THAT(AllReplies("*0\r\n*2\r\n*0\r\n%0\r\n").items,
               ElementsAre("array 0!", "array 2", ".array 0", ".map 0!"));
 }
 
 TEST(ReplyReader, CountsNoAttributeAmongTheItems) {
-  EXPECT_THAT(ReadAll("|1\r\n+ttl\r\n:3\r\n*2\r\n|1\r\n+a\r\n*1\r\n:1\r\n:2\r\n|0\r\n:3\r\n").items,
-              ElementsAre("attribute 2", ".+ttl", ".3", "array 2", ".attribute 2", "..+a",
-                          "..array 1", "...1", ".2", ".attribute 0", ".3!"));
+  EXPECT_THAT(
+      AllReplies("|1\r\n+ttl\r\n:3\r\n*2\r\n|1\r\n+a\r\n*1\r\n:1\r\n:2\r\n|0\r\n:3\r\n").items,
+      ElementsAre("attribute 2", ".+ttl", ".3", "array 2", ".attribute 2", "..+a", "..array 1",
+                  "...1", ".2", ".attribute 0", ".3!"));
 }
 
 TEST(ReplyReader, TellsPushesApart) {
-  EXPECT_THAT(ReadAll(">2\r\n+message\r\n:1\r\n:2\r\n").items,
+  EXPECT_THAT(AllReplies(">2\r\n+message\r\n:1\r\n:2\r\n").items,
               ElementsAre("push 2", ".+message", ".1!", "2!"));
-  EXPECT_EQ(ReadAll("*1\r\n>1\r\n:1\r\n").error, "a push within a reply");
+  EXPECT_EQ(AllReplies("*1\r\n>1\r\n:1\r\n").error, "a push within a reply");
 }
 
 TEST(ReplyReader, RefusesStreamedTypes) {
   for (const char* streamed : {"$?\r\n", "*?\r\n", "%?\r\n", ";4\r\n", ".\r\n"}) {
-    EXPECT_EQ(ReadAll(streamed).error, "streamed types are not supported") << streamed;
+    EXPECT_EQ(AllReplies(streamed).error, "streamed types are not supported") << streamed;
   }
 }
 
@@ -161,34 +163,34 @@ TEST(ReplyReader, RefusesWhatIsNoReply) {
                           "+a\rb\r\n",
                           "+a\n",
                           "\r\n"}) {
-    EXPECT_NE(ReadAll(bad).error, "") << bad;
-    EXPECT_TRUE(ReadAll(bad).items.empty()) << bad;
+    EXPECT_NE(AllReplies(bad).error, "") << bad;
+    EXPECT_TRUE(AllReplies(bad).items.empty()) << bad;
   }
 }
 
 TEST(ReplyReader, RefusesTooMuchAsSoonAsItIsDeclared) {
   const ReplyBounds bounds{.depth = 2, .items = 4, .bytes = 10};
-  EXPECT_NE(ReadAll("$11\r\n", bounds).error, "");
-  EXPECT_EQ(ReadAll("$10\r\n", bounds).error, "");
-  EXPECT_NE(ReadAll("*5\r\n", bounds).error, "");
-  EXPECT_NE(ReadAll("%3\r\n", bounds).error, "");
-  EXPECT_NE(ReadAll("*9223372036854775807\r\n", bounds).error, "");
-  EXPECT_NE(ReadAll("%9223372036854775807\r\n", bounds).error, "");
-  EXPECT_EQ(ReadAll("*4\r\n", bounds).error, "");
-  EXPECT_NE(ReadAll("*2\r\n*3\r\n", bounds).error, "");  // All depths together.
-  EXPECT_NE(ReadAll("*1\r\n*1\r\n*1\r\n", bounds).error, "");
-  EXPECT_NE(ReadAll("+" + std::string(100, 'x'), bounds).error, "");
-  EXPECT_NE(ReadAll(":" + std::string(100, '1')).error, "");
+  EXPECT_NE(AllReplies("$11\r\n", bounds).error, "");
+  EXPECT_EQ(AllReplies("$10\r\n", bounds).error, "");
+  EXPECT_NE(AllReplies("*5\r\n", bounds).error, "");
+  EXPECT_NE(AllReplies("%3\r\n", bounds).error, "");
+  EXPECT_NE(AllReplies("*9223372036854775807\r\n", bounds).error, "");
+  EXPECT_NE(AllReplies("%9223372036854775807\r\n", bounds).error, "");
+  EXPECT_EQ(AllReplies("*4\r\n", bounds).error, "");
+  EXPECT_NE(AllReplies("*2\r\n*3\r\n", bounds).error, "");  // All depths together.
+  EXPECT_NE(AllReplies("*1\r\n*1\r\n*1\r\n", bounds).error, "");
+  EXPECT_NE(AllReplies("+" + std::string(100, 'x'), bounds).error, "");
+  EXPECT_NE(AllReplies(":" + std::string(100, '1')).error, "");
   // The next reply may have as many again.
-  EXPECT_EQ(ReadAll("*3\r\n:1\r\n:2\r\n:3\r\n*3\r\n:1\r\n:2\r\n:3\r\n", bounds).error, "");
+  EXPECT_EQ(AllReplies("*3\r\n:1\r\n:2\r\n:3\r\n*3\r\n:1\r\n:2\r\n:3\r\n", bounds).error, "");
   std::string attributes;
   for (int i = 0; i < 10; ++i) attributes += "|0\r\n";
-  EXPECT_NE(ReadAll(attributes, bounds).error, "");
+  EXPECT_NE(AllReplies(attributes, bounds).error, "");
 }
 
 TEST(ReplyReader, SaysHowManyBytesAreMissing) {
-  EXPECT_EQ(ReadAll("$1000\r\nx").wants, 7U + 1000 + 2);
-  EXPECT_EQ(ReadAll("+O").wants, 3U);
+  EXPECT_EQ(AllReplies("$1000\r\nx").wants, 7U + 1000 + 2);
+  EXPECT_EQ(AllReplies("+O").wants, 3U);
 }
 
 TEST(ReplyReader, ReadsTheSameHoweverTheBytesArePutTogether) {
@@ -196,9 +198,9 @@ TEST(ReplyReader, ReadsTheSameHoweverTheBytesArePutTogether) {
       "*2\r\n*1\r\n:1\r\n%1\r\n+k\r\n~2\r\n:2\r\n:3\r\n$12\r\nhello\r\nworld\r\n,1.5\r\n|1\r\n+"
       "a\r\n"
       "_\r\n=8\r\ntxt:text\r\n>1\r\n(12\r\n-ERR x\r\n:x\r\n";
-  const Read whole = ReadAll(text);
+  const ReadReplies whole = AllReplies(text);
   for (std::size_t piece = 1; piece < text.size(); ++piece) {
-    const Read read = ReadInPieces(text, piece);
+    const ReadReplies read = RepliesInPieces(text, piece);
     EXPECT_EQ(read.items, whole.items) << piece;
     EXPECT_EQ(read.error, whole.error) << piece;
   }

@@ -21,10 +21,10 @@ namespace {
 
 constexpr std::size_t kStep = EventPool::kStepBytes;
 constexpr std::size_t kChunksOfStep = kStep / sizeof(EventChunk);
-constexpr std::size_t kCap = 32 * kStep;
+constexpr std::size_t kCapOfSteps = 32 * kStep;
 
 // A log that counts its events up from `first`.
-struct Key {
+struct CountingKey {
   std::uint64_t payload[2] = {0, 0};
 
   bool Append(EventPool& pool, std::int64_t at) {
@@ -59,7 +59,7 @@ bool IsResident(const EventChunk& chunk) {
 }
 
 TEST(EventPoolSize, GrowsWithTheCap) {
-  ByteBudget budget(kCap);
+  ByteBudget budget(kCapOfSteps);
   EventPool pool(budget, 0);
   std::vector<std::uint32_t> chunks;
   const auto take_all = [&] {
@@ -69,7 +69,7 @@ TEST(EventPoolSize, GrowsWithTheCap) {
     }
   };
   take_all();
-  std::size_t cap = kCap;
+  std::size_t cap = kCapOfSteps;
   // By much and by little, and once by nothing.
   for (const std::size_t more : {std::size_t{1}, std::size_t{0}, std::size_t{40}, std::size_t{700},
                                  std::size_t{3}, std::size_t{2}}) {
@@ -99,7 +99,7 @@ TEST(EventPoolSize, MayBeRaisedMoreOftenThanAnybodyWill) {
 }
 
 TEST(EventPoolSize, IsLoweredAtOnceWhereNobodyUsesWhatIsBeyond) {
-  ByteBudget budget(kCap);
+  ByteBudget budget(kCapOfSteps);
   EventPool pool(budget, 0);
   std::vector<std::uint32_t> chunks;
   for (std::size_t i = 0; i < 8 * kChunksOfStep; ++i) chunks.push_back(pool.Take());
@@ -119,12 +119,12 @@ TEST(EventPoolSize, IsLoweredAtOnceWhereNobodyUsesWhatIsBeyond) {
   EXPECT_EQ(budget.used(), 3 * kStep);
   EXPECT_EQ(*taken.rbegin(), 3 * kChunksOfStep);
   while (const std::uint32_t chunk = pool.Take()) EXPECT_TRUE(taken.insert(chunk).second);
-  EXPECT_EQ(taken.size(), kCap / sizeof(EventChunk));
-  EXPECT_EQ(budget.used(), kCap);
+  EXPECT_EQ(taken.size(), kCapOfSteps / sizeof(EventChunk));
+  EXPECT_EQ(budget.used(), kCapOfSteps);
 }
 
 TEST(EventPoolSize, DoesNothingWhereThereIsNothingToLower) {
-  ByteBudget budget(kCap);
+  ByteBudget budget(kCapOfSteps);
   EventPool pool(budget, 0);
   EXPECT_TRUE(pool.FinishLowering());
   ASSERT_NE(pool.Take(), 0U);
@@ -135,7 +135,7 @@ TEST(EventPoolSize, DoesNothingWhereThereIsNothingToLower) {
 }
 
 TEST(EventPoolSize, GivesBackWhatWasTakenAheadButNeverUsed) {
-  ByteBudget budget(kCap);
+  ByteBudget budget(kCapOfSteps);
   EventPool pool(budget, 0);
   const std::uint32_t chunk = pool.Take();
   pool.StartLowering(0);
@@ -150,7 +150,7 @@ TEST(EventPoolSize, GivesBackWhatWasTakenAheadButNeverUsed) {
 
 // Nobody is kept waiting for the one who lowers it, nor takes all that is given up for that.
 TEST(EventPoolSize, HandsOutOneChunkForTwoWhileMoreAreInUseThanThereWillBe) {
-  ByteBudget budget(kCap);
+  ByteBudget budget(kCapOfSteps);
   EventPool pool(budget, 0);
   std::vector<std::uint32_t> chunks;
   for (std::size_t i = 0; i < 2 * kChunksOfStep; ++i) chunks.push_back(pool.Take());
@@ -191,7 +191,7 @@ TEST(EventPoolSize, HandsOutOneChunkForTwoWhileMoreAreInUseThanThereWillBe) {
 }
 
 TEST(EventPoolSize, DoesNotTakeWhatWasFreeBeforeForGivenBack) {
-  ByteBudget budget(kCap);
+  ByteBudget budget(kCapOfSteps);
   EventPool pool(budget, 0);
   std::vector<std::uint32_t> chunks;
   for (std::size_t i = 0; i < 3 * kChunksOfStep; ++i) chunks.push_back(pool.Take());
@@ -202,11 +202,11 @@ TEST(EventPoolSize, DoesNotTakeWhatWasFreeBeforeForGivenBack) {
 }
 
 TEST(EventPoolSize, MovesALogThatTakesAllThereWillBe) {
-  ByteBudget budget(kCap);
+  ByteBudget budget(kCapOfSteps);
   EventPool pool(budget, 0);
   std::vector<std::uint32_t> others;
   for (std::size_t i = 0; i < kChunksOfStep / 2; ++i) others.push_back(pool.Take());
-  Key key;
+  CountingKey key;
   std::vector<std::int64_t> events;
   for (std::size_t i = 0; i < kEventsPerChunk * kChunksOfStep; ++i) {
     events.push_back(static_cast<std::int64_t>(i));
@@ -221,16 +221,16 @@ TEST(EventPoolSize, MovesALogThatTakesAllThereWillBe) {
 }
 
 TEST(EventPoolSize, WaitsForThoseWhoHoldAChunkBeyond) {
-  ByteBudget budget(kCap);
+  ByteBudget budget(kCapOfSteps);
   EventPool pool(budget, 0);
   std::vector<std::uint32_t> chunks;
   for (std::size_t i = 0; i < 2 * kChunksOfStep; ++i) chunks.push_back(pool.Take());
-  Key key;
+  CountingKey key;
   ASSERT_TRUE(key.Append(pool, 1));
   for (const std::uint32_t chunk : chunks) pool.GiveBack(chunk);
   pool.StartLowering(kStep);
   {
-    Key blank;
+    CountingKey blank;
     ChunkedLog other(pool, blank.payload);  // It has room made, but no event yet.
     EXPECT_FALSE(pool.FinishLowering());
     ASSERT_TRUE(pool.MoveDown(key.payload));
@@ -268,9 +268,9 @@ class LoweredLogs : public testing::TestWithParam<unsigned> {
   }
 
   std::mt19937_64 random_{GetParam()};
-  ByteBudget budget_{kCap};
+  ByteBudget budget_{kCapOfSteps};
   EventPool pool_{budget_, 0};
-  std::vector<Key> keys_;
+  std::vector<CountingKey> keys_;
   std::map<std::size_t, std::vector<std::int64_t>> model_;
 };
 
@@ -281,7 +281,7 @@ TEST_P(LoweredLogs, HaveTheEventsTheyHad) {
   ASSERT_LT(bytes, budget_.used());
   pool_.StartLowering(bytes);
   EXPECT_EQ(pool_.excess(), 0U);
-  for (Key& key : keys_) ASSERT_TRUE(pool_.MoveDown(key.payload));
+  for (CountingKey& key : keys_) ASSERT_TRUE(pool_.MoveDown(key.payload));
   ASSERT_TRUE(pool_.FinishLowering());
   EXPECT_EQ(budget_.used(), bytes);
   EXPECT_EQ(pool_.chunks_in_use(), in_use);
@@ -294,7 +294,7 @@ TEST_P(LoweredLogs, HaveTheEventsTheyHad) {
     model_[n].erase(model_[n].begin());
   }
   Compare();
-  for (Key& key : keys_) pool_.GiveBackLog(key.payload);
+  for (CountingKey& key : keys_) pool_.GiveBackLog(key.payload);
   EXPECT_EQ(pool_.chunks_in_use(), 0U);
 }
 
@@ -308,7 +308,7 @@ TEST_P(LoweredLogs, MayBeGivenUpToMakeRoomForTheOthers) {
     model_[first_kept].clear();
   }
   EXPECT_GT(first_kept, 10U);
-  for (Key& key : keys_) ASSERT_TRUE(pool_.MoveDown(key.payload));
+  for (CountingKey& key : keys_) ASSERT_TRUE(pool_.MoveDown(key.payload));
   ASSERT_TRUE(pool_.FinishLowering());
   EXPECT_EQ(budget_.used(), bytes);
   Compare();
@@ -318,7 +318,7 @@ TEST_P(LoweredLogs, SurviveAMoveThatFindsNoRoom) {
   Fill(40);
   pool_.StartLowering(LeastBytes() / 2);
   bool all = true;
-  for (Key& key : keys_) all = pool_.MoveDown(key.payload) && all;
+  for (CountingKey& key : keys_) all = pool_.MoveDown(key.payload) && all;
   EXPECT_FALSE(all);
   EXPECT_FALSE(pool_.FinishLowering());
   Compare();
@@ -330,7 +330,7 @@ TEST(EventPoolSize, ChangesWhileThreadsUseIt) {
   constexpr std::size_t kKeys = 40;
   struct LockedKey {
     std::mutex mutex;  // As a slot's lock.
-    Key key;
+    CountingKey key;
     std::int64_t first = 0;
     std::int64_t next = 0;
   };

@@ -13,10 +13,10 @@
 namespace weir {
 namespace {
 
-constexpr std::size_t kCap = std::size_t{2} << 20;
+constexpr std::size_t kPoolCap = std::size_t{2} << 20;
 
 // One key's payload, opened anew for every change, as a store does.
-struct Key {
+struct ReopenedKey {
   std::uint64_t payload[2] = {0, 0};
 
   std::vector<Event> Events(EventPool& pool) {
@@ -37,7 +37,7 @@ struct Key {
 };
 
 TEST(EventPool, NeverHandsOutAChunkTwice) {
-  ByteBudget budget(kCap);
+  ByteBudget budget(kPoolCap);
   EventPool pool(budget, 0);
   std::set<std::uint32_t> chunks;
   for (int i = 0; i < 1'000; ++i) {
@@ -49,26 +49,26 @@ TEST(EventPool, NeverHandsOutAChunkTwice) {
 }
 
 TEST(EventPool, StaysWithinTheBudgetAndSaysWhenItIsUsedUp) {
-  ByteBudget budget(kCap);
+  ByteBudget budget(kPoolCap);
   EventPool pool(budget, 0);
   std::size_t taken = 0;
   while (pool.Take() != 0) ++taken;
-  EXPECT_EQ(taken, kCap / sizeof(EventChunk));
+  EXPECT_EQ(taken, kPoolCap / sizeof(EventChunk));
   EXPECT_LE(budget.used(), budget.cap());
   EXPECT_EQ(pool.Take(), 0U);
   EXPECT_EQ(pool.chunks_in_use(), taken);
 }
 
 TEST(EventPool, LeavesOthersWhatItWasToldToSpare) {
-  ByteBudget budget(kCap);
-  EventPool pool(budget, kCap / 2);
+  ByteBudget budget(kPoolCap);
+  EventPool pool(budget, kPoolCap / 2);
   while (pool.Take() != 0) {
   }
-  EXPECT_GE(budget.left(), kCap / 2);
+  EXPECT_GE(budget.left(), kPoolCap / 2);
 }
 
 TEST(EventPool, HandsOutAgainWhatWasGivenBack) {
-  ByteBudget budget(kCap);
+  ByteBudget budget(kPoolCap);
   EventPool pool(budget, 0);
   std::vector<std::uint32_t> chunks;
   for (std::uint32_t chunk = pool.Take(); chunk != 0; chunk = pool.Take()) chunks.push_back(chunk);
@@ -85,10 +85,10 @@ TEST(EventPool, HasNothingWithoutABudget) {
 }
 
 TEST(EventPool, TakesAWholeLogBackAtOnce) {
-  ByteBudget budget(kCap);
+  ByteBudget budget(kPoolCap);
   EventPool pool(budget, 0);
   for (const int length : {1, 7, 8, 14, 15, 100}) {
-    Key key;
+    ReopenedKey key;
     for (int i = 0; i < length; ++i) ASSERT_TRUE(key.Append(pool, i));
     EXPECT_EQ(pool.chunks_in_use(), static_cast<std::size_t>((length + 6) / 7));
     pool.GiveBackLog(key.payload);
@@ -100,14 +100,14 @@ TEST(EventPool, TakesAWholeLogBackAtOnce) {
 }
 
 TEST(EventPool, ServesManyThreadsWithoutLosingAChunk) {
-  ByteBudget budget(kCap);
+  ByteBudget budget(kPoolCap);
   EventPool pool(budget, 0);
   {
     std::vector<std::jthread> threads;
     for (int i = 0; i < 4; ++i) {
       threads.emplace_back([&pool, i] {
         for (int n = 0; n < 300; ++n) {
-          Key key;
+          ReopenedKey key;
           for (int event = 0; event < 20; ++event) {
             ASSERT_TRUE(key.Append(pool, event, i * 1'000 + 1));
           }
@@ -121,9 +121,9 @@ TEST(EventPool, ServesManyThreadsWithoutLosingAChunk) {
 }
 
 TEST(ChunkedLog, OfABlankPayloadIsEmpty) {
-  ByteBudget budget(kCap);
+  ByteBudget budget(kPoolCap);
   EventPool pool(budget, 0);
-  Key key;
+  ReopenedKey key;
   ChunkedLog log(pool, key.payload);
   EXPECT_EQ(log.First(), nullptr);
   EXPECT_EQ(log.Last(), nullptr);
@@ -132,9 +132,9 @@ TEST(ChunkedLog, OfABlankPayloadIsEmpty) {
 }
 
 TEST(ChunkedLog, GivesBackTheRoomItMadeButDidNotUse) {
-  ByteBudget budget(kCap);
+  ByteBudget budget(kPoolCap);
   EventPool pool(budget, 0);
-  Key key;
+  ReopenedKey key;
   {
     ChunkedLog log(pool, key.payload);
     ASSERT_TRUE(log.MakeRoom());
@@ -145,9 +145,9 @@ TEST(ChunkedLog, GivesBackTheRoomItMadeButDidNotUse) {
 }
 
 TEST(ChunkedLog, SaysWhenThereIsNoMemoryAndStaysAsItWas) {
-  ByteBudget budget(kCap);
+  ByteBudget budget(kPoolCap);
   EventPool pool(budget, 0);
-  Key key;
+  ReopenedKey key;
   for (int i = 0; i < 7; ++i) ASSERT_TRUE(key.Append(pool, i));
   while (pool.Take() != 0) {
   }
@@ -156,9 +156,9 @@ TEST(ChunkedLog, SaysWhenThereIsNoMemoryAndStaysAsItWas) {
 }
 
 TEST(ChunkedLog, KeepsItsTotalAtTheLargestLimitTwiceOver) {
-  ByteBudget budget(kCap);
+  ByteBudget budget(kPoolCap);
   EventPool pool(budget, 0);
-  Key key;
+  ReopenedKey key;
   ASSERT_TRUE(key.Append(pool, 1, 2 * 65'536));
   ChunkedLog log(pool, key.payload);
   EXPECT_EQ(log.total(), 2 * 65'536);
@@ -166,9 +166,9 @@ TEST(ChunkedLog, KeepsItsTotalAtTheLargestLimitTwiceOver) {
 
 TEST(ChunkedLog, HoldsAsManyEventsAsTheLargestLimit) {
   constexpr std::int64_t kMost = 65'536;
-  ByteBudget budget(kMost / 7 * 130 + kCap);
+  ByteBudget budget(kMost / 7 * 130 + kPoolCap);
   EventPool pool(budget, 0);
-  Key key;
+  ReopenedKey key;
   for (std::int64_t i = 0; i < kMost; ++i) ASSERT_TRUE(key.Append(pool, i));
   {
     ChunkedLog log(pool, key.payload);
@@ -241,9 +241,9 @@ class ChunkedLogModel : public testing::TestWithParam<unsigned> {
   }
 
   std::mt19937_64 random_{GetParam()};
-  ByteBudget budget_{kCap};
+  ByteBudget budget_{kPoolCap};
   EventPool pool_{budget_, 0};
-  Key key_;
+  ReopenedKey key_;
   std::map<std::int64_t, std::int64_t> model_;
   std::int64_t last_ = 0;
 };

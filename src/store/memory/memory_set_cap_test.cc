@@ -18,8 +18,6 @@ using std::chrono::hours;
 using std::chrono::microseconds;
 using std::chrono::seconds;
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
-
 std::string KeyOf(int i) { return "key " + std::to_string(i); }
 
 CapChange SetCap(StoreUnderTest& under_test, std::size_t bytes) {

@@ -16,8 +16,7 @@
 namespace weir {
 namespace {
 
-constexpr int kThreads = 3;
-constexpr std::size_t kMiB = std::size_t{1} << 20;
+constexpr int kCapThreads = 3;
 
 class CapAmongThreads : public testing::TestWithParam<AlgorithmCase> {
  protected:
@@ -45,7 +44,7 @@ class CapAmongThreads : public testing::TestWithParam<AlgorithmCase> {
   }
   // On every thread, until the test is done.
   void Start(const std::function<void(int, std::mt19937_64&)>& step) {
-    for (int i = 0; i < kThreads; ++i) {
+    for (int i = 0; i < kCapThreads; ++i) {
       threads_.emplace_back([this, i, step] {
         std::mt19937_64 random(static_cast<std::uint64_t>(i) + 1);
         while (!done_) {
@@ -76,7 +75,7 @@ class CapAmongThreads : public testing::TestWithParam<AlgorithmCase> {
   const Limit lasting_ = Lasting(GetParam().limit, std::chrono::hours(24));
   const Limit passing_ = Lasting(GetParam().limit, std::chrono::seconds(1));
   std::atomic<std::int64_t> passed_{0};  // In nanoseconds.
-  std::array<std::atomic<std::int64_t>, kThreads> steps_{};
+  std::array<std::atomic<std::int64_t>, kCapThreads> steps_{};
   std::atomic<bool> done_{false};
   std::vector<std::jthread> threads_;
 };
@@ -90,7 +89,7 @@ TEST_P(CapAmongThreads, AdmitsExactlyTheBurstOnEveryKeyWhereNobodyHasToGiveWay) 
   std::array<std::atomic<std::int64_t>, kKeys> admitted{};
   std::atomic<int> known{20};  // More and more of them are asked for.
   std::atomic<bool> flood{false};
-  std::array<std::int64_t, kThreads> flooded{};
+  std::array<std::int64_t, kCapThreads> flooded{};
   Start([&](int thread, std::mt19937_64& random) {
     const auto one = random() % static_cast<std::size_t>(known.load());
     const auto other = random() % static_cast<std::size_t>(known.load());
@@ -103,10 +102,10 @@ TEST_P(CapAmongThreads, AdmitsExactlyTheBurstOnEveryKeyWhereNobodyHasToGiveWay) 
       ++admitted[one];
     }
     for (int i = 0; i < 20 && flood; ++i) {
-      Check(std::to_string(flooded[static_cast<std::size_t>(thread)]++ * kThreads + thread),
+      Check(std::to_string(flooded[static_cast<std::size_t>(thread)]++ * kCapThreads + thread),
             passing_);
     }
-    if (random() % 16 == 0 && known < kKeys - kThreads) ++known;
+    if (random() % 16 == 0 && known < kKeys - kCapThreads) ++known;
   });
   const auto bytes = [&] { return under_test_.store.Stats().bytes; };
   for (int round = 0; round < 4; ++round) {
@@ -133,7 +132,7 @@ INSTANTIATE_TEST_SUITE_P(Algorithms, CapAmongThreads, testing::ValuesIn(EveryAlg
                          NameOfAlgorithm());
 
 // One for each part of a store.
-std::vector<AlgorithmCase> OneForEachPart() {
+std::vector<AlgorithmCase> OneForEachFloodedPart() {
   std::vector<AlgorithmCase> cases = EveryAlgorithm();
   std::erase_if(cases, [](const AlgorithmCase& it) {
     return it.name.starts_with("Leaky") || it.name == "FixedWindow" || it.name == "SlidingLog";
@@ -146,12 +145,12 @@ class FloodedCapAmongThreads : public CapAmongThreads {};
 TEST_P(FloodedCapAmongThreads, IsKeptThoughMoreComeThanItHasRoomFor) {
   constexpr int kKeys = 300;
   std::atomic<std::int64_t> admitted{0};
-  std::array<std::int64_t, kThreads> flooded{};
+  std::array<std::int64_t, kCapThreads> flooded{};
   Start([&](int thread, std::mt19937_64& random) {
     const std::string key = "key " + std::to_string(random() % kKeys);
     if (Check(key, lasting_).allowed) ++admitted;
     for (int i = 0; i < 10; ++i) {
-      Check(std::to_string(flooded[static_cast<std::size_t>(thread)]++ * kThreads + thread),
+      Check(std::to_string(flooded[static_cast<std::size_t>(thread)]++ * kCapThreads + thread),
             passing_);
     }
     passed_ += 1'000;
@@ -170,16 +169,16 @@ TEST_P(FloodedCapAmongThreads, IsKeptThoughMoreComeThanItHasRoomFor) {
     under_test_.store.Decide(under_test_.ChargeFor(key, limit, 1, Verb::kReset), Read());
   };
   for (int i = 0; i < kKeys; ++i) reset("key " + std::to_string(i), lasting_);
-  for (int thread = 0; thread < kThreads; ++thread) {
+  for (int thread = 0; thread < kCapThreads; ++thread) {
     for (std::int64_t i = 0; i < flooded[static_cast<std::size_t>(thread)]; ++i) {
-      reset(std::to_string(i * kThreads + thread), passing_);
+      reset(std::to_string(i * kCapThreads + thread), passing_);
     }
   }
   EXPECT_EQ(under_test_.store.Stats().event_chunks, 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Algorithms, FloodedCapAmongThreads, testing::ValuesIn(OneForEachPart()),
-                         NameOfAlgorithm());
+INSTANTIATE_TEST_SUITE_P(Algorithms, FloodedCapAmongThreads,
+                         testing::ValuesIn(OneForEachFloodedPart()), NameOfAlgorithm());
 
 }  // namespace
 }  // namespace weir

@@ -18,7 +18,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::array<std::string_view, 4> kKeys = {"ann", "bob", "carol", "dave"};
+constexpr std::array<std::string_view, 4> kNames = {"ann", "bob", "carol", "dave"};
 
 std::vector<Limit> Limits() {
   std::vector<Limit> limits = {LimitOf("10/10s"), LimitOf("3/s burst 5"), LimitOf("1/min"),
@@ -82,7 +82,7 @@ class BothWays {
     static constexpr std::array<std::string_view, 3> kRules = {"one", "two", "three"};
     std::vector<Charge> charges;
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      Charge charge = in.ChargeFor(kKeys[parts[i].key], limits_[parts[i].limit], parts[i].cost);
+      Charge charge = in.ChargeFor(kNames[parts[i].key], limits_[parts[i].limit], parts[i].cost);
       charge.rule = kRules[i % kRules.size()];
       charge.shadow = parts[i].shadow;
       charges.push_back(charge);
@@ -103,7 +103,7 @@ RC_GTEST_PROP(ShortWay, SaysWhatTheLongWaySays, ()) {
     const auto size = *rc::gen::inRange<std::size_t>(1, 5);
     std::vector<BothWays::Part> parts;
     for (std::size_t i = 0; i < size; ++i) {
-      parts.push_back({.key = *rc::gen::inRange<std::size_t>(0, kKeys.size()),
+      parts.push_back({.key = *rc::gen::inRange<std::size_t>(0, kNames.size()),
                        .limit = *rc::gen::inRange<std::size_t>(0, kinds),
                        .cost = *rc::gen::weightedElement<std::int64_t>(
                            {{6, 1}, {1, 0}, {1, 2}, {1, 4}, {1, 11}}),

@@ -19,17 +19,17 @@
 namespace weir {
 namespace {
 
-constexpr int kThreads = 4;
+constexpr int kStoreThreads = 4;
 
 // Runs `work(thread, random)` on every thread at once.
 void OnAllThreads(const std::function<void(int, std::mt19937_64&)>& work) {
   std::atomic<int> ready{0};
   std::vector<std::jthread> threads;
-  for (int i = 0; i < kThreads; ++i) {
+  for (int i = 0; i < kStoreThreads; ++i) {
     threads.emplace_back([&, i] {
       std::mt19937_64 random(static_cast<std::uint64_t>(i) + 1);
       ++ready;
-      while (ready < kThreads) std::this_thread::yield();
+      while (ready < kStoreThreads) std::this_thread::yield();
       work(i, random);
     });
   }
@@ -285,7 +285,7 @@ TEST(ManyThreadsUnderAChangingLimit, AdmitNoMoreThanTheLargestAndThoseUnderWay) 
       }
     });
     admitted += under_test.Exhaust("ann", limit.Current());
-    EXPECT_LE(admitted, algorithm.at_once + kChanges * (kThreads - 1));
+    EXPECT_LE(admitted, algorithm.at_once + kChanges * (kStoreThreads - 1));
     EXPECT_GE(admitted, 300 - 2 * kChanges);
   }
 }
@@ -301,9 +301,9 @@ TEST(ManyThreadsWithNewKeys, ForgetNoneWhileThereIsMemory) {
     }
   });
   const MemoryStoreStats stats = under_test.store.Stats();
-  EXPECT_EQ(stats.entries, static_cast<std::size_t>(kThreads) * kKeysOfEach);
+  EXPECT_EQ(stats.entries, static_cast<std::size_t>(kStoreThreads) * kKeysOfEach);
   EXPECT_EQ(stats.evicted_live, 0U);
-  for (int thread = 0; thread < kThreads; ++thread) {
+  for (int thread = 0; thread < kStoreThreads; ++thread) {
     for (int i = 0; i < kKeysOfEach; ++i) {
       ASSERT_FALSE(under_test.Check(key(thread, i), limit).allowed) << key(thread, i);
     }
@@ -327,10 +327,10 @@ TEST(ManyThreadsUnderAChangingLimit, HaveAllTheyWereAdmittedForCounted) {
         }
       }
     });
-    EXPECT_EQ(admitted, kThreads * 1'000);
+    EXPECT_EQ(admitted, kStoreThreads * 1'000);
     const std::int64_t used = algorithm.at_once - under_test.Remaining("ann", limit.Current());
-    EXPECT_GE(used, admitted - (kThreads - 1) * kChanges / 8);
-    EXPECT_LE(used, admitted + (kThreads + 1) * kChanges);  // Rounded up each time.
+    EXPECT_GE(used, admitted - (kStoreThreads - 1) * kChanges / 8);
+    EXPECT_LE(used, admitted + (kStoreThreads + 1) * kChanges);  // Rounded up each time.
   }
 }
 

@@ -11,7 +11,7 @@
 namespace weir {
 namespace {
 
-constexpr Ticks kNow(1'000);
+constexpr Ticks kOpenedAt(1'000);
 constexpr Ticks kLater(2'000);
 
 Reserved Charged(std::int64_t cost) {
@@ -27,7 +27,7 @@ Reserved Charged(std::int64_t cost) {
 
 // The costs that a settled reservation had, or nothing if there was none.
 std::optional<std::vector<std::int64_t>> Settle(Reservations& reservations, ReservationId id,
-                                                Ticks now = kNow) {
+                                                Ticks now = kOpenedAt) {
   std::vector<std::int64_t> costs;
   const bool found =
       reservations.Take(id, now, [&](const Reserved& reserved) { costs.push_back(reserved.cost); });
@@ -37,7 +37,7 @@ std::optional<std::vector<std::int64_t>> Settle(Reservations& reservations, Rese
 
 TEST(Reservations, HandBackEachChargeInTheOrderItWasAdded) {
   Reservations reservations(4);
-  const ReservationId id = reservations.Open(kLater, kNow);
+  const ReservationId id = reservations.Open(kLater, kOpenedAt);
   ASSERT_NE(id, ReservationId::kNone);
   reservations.Add(id, Charged(5));
   reservations.Add(id, Charged(6));
@@ -46,20 +46,21 @@ TEST(Reservations, HandBackEachChargeInTheOrderItWasAdded) {
 
 TEST(Reservations, AreSettledOnce) {
   Reservations reservations(4);
-  const ReservationId id = reservations.Open(kLater, kNow);
+  const ReservationId id = reservations.Open(kLater, kOpenedAt);
   EXPECT_TRUE(Settle(reservations, id));
   EXPECT_FALSE(Settle(reservations, id));
 }
 
 TEST(Reservations, MayHoldNoCharge) {
   Reservations reservations(4);
-  EXPECT_EQ(Settle(reservations, reservations.Open(kLater, kNow)), std::vector<std::int64_t>{});
+  EXPECT_EQ(Settle(reservations, reservations.Open(kLater, kOpenedAt)),
+            std::vector<std::int64_t>{});
 }
 
 TEST(Reservations, EndAtTheirTimeAndNotBefore) {
   Reservations reservations(4);
-  const ReservationId lasting = reservations.Open(kLater, kNow);
-  const ReservationId ended = reservations.Open(kLater, kNow);
+  const ReservationId lasting = reservations.Open(kLater, kOpenedAt);
+  const ReservationId ended = reservations.Open(kLater, kOpenedAt);
   EXPECT_TRUE(Settle(reservations, lasting, kLater - Ticks(1)));
   EXPECT_FALSE(Settle(reservations, ended, kLater));
   EXPECT_EQ(reservations.size(), 0U);
@@ -67,7 +68,7 @@ TEST(Reservations, EndAtTheirTimeAndNotBefore) {
 
 TEST(Reservations, DoNotKnowIdsTheyNeverGave) {
   Reservations reservations(4);
-  const auto id = static_cast<std::uint64_t>(reservations.Open(kLater, kNow));
+  const auto id = static_cast<std::uint64_t>(reservations.Open(kLater, kOpenedAt));
   EXPECT_FALSE(Settle(reservations, ReservationId::kNone));
   EXPECT_FALSE(Settle(reservations, ReservationId{id + 1}));
   EXPECT_FALSE(Settle(reservations, ReservationId{id + (std::uint64_t{1} << 32)}));
@@ -77,17 +78,17 @@ TEST(Reservations, DoNotKnowIdsTheyNeverGave) {
 
 TEST(Reservations, RefuseMoreThanTheyHaveRoomFor) {
   Reservations reservations(2);
-  EXPECT_NE(reservations.Open(kLater, kNow), ReservationId::kNone);
-  const ReservationId second = reservations.Open(kLater, kNow);
-  EXPECT_EQ(reservations.Open(kLater, kNow), ReservationId::kNone);
+  EXPECT_NE(reservations.Open(kLater, kOpenedAt), ReservationId::kNone);
+  const ReservationId second = reservations.Open(kLater, kOpenedAt);
+  EXPECT_EQ(reservations.Open(kLater, kOpenedAt), ReservationId::kNone);
   EXPECT_EQ(reservations.size(), 2U);
   ASSERT_TRUE(Settle(reservations, second));
-  EXPECT_NE(reservations.Open(kLater, kNow), ReservationId::kNone);
+  EXPECT_NE(reservations.Open(kLater, kOpenedAt), ReservationId::kNone);
 }
 
 TEST(Reservations, WithoutRoomRefuseAll) {
   Reservations reservations(0);
-  EXPECT_EQ(reservations.Open(kLater, kNow), ReservationId::kNone);
+  EXPECT_EQ(reservations.Open(kLater, kOpenedAt), ReservationId::kNone);
   EXPECT_FALSE(Settle(reservations, ReservationId{1}));
 }
 
@@ -96,10 +97,10 @@ TEST(Reservations, MakeRoomByForgettingThoseWhoseTimeIsOver) {
   Reservations reservations(kCapacity);
   std::vector<ReservationId> dead;
   for (std::size_t i = 0; i < kCapacity; ++i) {
-    dead.push_back(reservations.Open(kLater, kNow));
+    dead.push_back(reservations.Open(kLater, kOpenedAt));
     reservations.Add(dead.back(), Charged(1));
   }
-  ASSERT_EQ(reservations.Open(kLater, kNow), ReservationId::kNone);
+  ASSERT_EQ(reservations.Open(kLater, kOpenedAt), ReservationId::kNone);
   for (std::size_t i = 0; i < kCapacity; ++i) {
     const ReservationId id = reservations.Open(kLater + kLater, kLater);
     ASSERT_NE(id, ReservationId::kNone) << i;
@@ -114,7 +115,7 @@ TEST(Reservations, MakeRoomWhereverTheOneWhoseTimeIsOverIs) {
   for (const std::size_t over : {std::size_t{0}, std::size_t{250}, kCapacity - 1}) {
     Reservations reservations(kCapacity);
     for (std::size_t i = 0; i < kCapacity; ++i) {
-      reservations.Open(i == over ? kLater : kLater + kLater, kNow);
+      reservations.Open(i == over ? kLater : kLater + kLater, kOpenedAt);
     }
     EXPECT_EQ(reservations.Open(kLater + kLater, kLater - Ticks(1)), ReservationId::kNone);
     EXPECT_NE(reservations.Open(kLater + kLater, kLater), ReservationId::kNone);
@@ -124,11 +125,11 @@ TEST(Reservations, MakeRoomWhereverTheOneWhoseTimeIsOverIs) {
 
 TEST(Reservations, FindTheNextThatEndsAfterTheEarliestWasSettled) {
   Reservations reservations(3);
-  const ReservationId earliest = reservations.Open(kLater, kNow);
-  reservations.Open(kLater + Ticks(20), kNow);
-  reservations.Open(kLater + Ticks(10), kNow);
+  const ReservationId earliest = reservations.Open(kLater, kOpenedAt);
+  reservations.Open(kLater + Ticks(20), kOpenedAt);
+  reservations.Open(kLater + Ticks(10), kOpenedAt);
   ASSERT_TRUE(Settle(reservations, earliest));
-  reservations.Open(kLater + Ticks(30), kNow);
+  reservations.Open(kLater + Ticks(30), kOpenedAt);
   for (const int passed : {0, 9}) {
     EXPECT_EQ(reservations.Open(kLater + kLater, kLater + Ticks(passed)), ReservationId::kNone);
   }
@@ -146,7 +147,7 @@ TEST(Reservations, HaveIdsThatTellNothingOfTheNext) {
   std::set<std::uint64_t> random_parts;
   for (int i = 0; i < 100; ++i) {
     for (Reservations* each : {&reservations, &others}) {
-      const ReservationId id = each->Open(kLater, kNow);
+      const ReservationId id = each->Open(kLater, kOpenedAt);
       ASSERT_NE(id, ReservationId::kNone);
       random_parts.insert(static_cast<std::uint64_t>(id) >> Reservations::kNumberBits);
       ASSERT_TRUE(Settle(*each, id));
@@ -163,7 +164,7 @@ TEST(Reservations, NeverTakeAnOldIdForANewOne) {
   Reservations reservations(1);
   std::set<ReservationId> seen;
   for (int i = 0; i < 100; ++i) {
-    const ReservationId id = reservations.Open(kLater, kNow);
+    const ReservationId id = reservations.Open(kLater, kOpenedAt);
     EXPECT_TRUE(seen.insert(id).second);
     for (const ReservationId old : seen) {
       if (old != id) {
@@ -176,17 +177,18 @@ TEST(Reservations, NeverTakeAnOldIdForANewOne) {
 
 TEST(Reservations, IgnoreAChargeForOneThatIsSettled) {
   Reservations reservations(1);
-  const ReservationId id = reservations.Open(kLater, kNow);
+  const ReservationId id = reservations.Open(kLater, kOpenedAt);
   ASSERT_TRUE(Settle(reservations, id));
   reservations.Add(id, Charged(5));
-  EXPECT_EQ(Settle(reservations, reservations.Open(kLater, kNow)), std::vector<std::int64_t>{});
+  EXPECT_EQ(Settle(reservations, reservations.Open(kLater, kOpenedAt)),
+            std::vector<std::int64_t>{});
 }
 
 TEST(Reservations, AreSettledByExactlyOneOfManyThreads) {
   constexpr int kRounds = 500;
   Reservations reservations(8);
   for (int round = 0; round < kRounds; ++round) {
-    const ReservationId id = reservations.Open(kLater, kNow);
+    const ReservationId id = reservations.Open(kLater, kOpenedAt);
     reservations.Add(id, Charged(1));
     std::atomic<int> settled{0};
     {
@@ -209,7 +211,7 @@ TEST(Reservations, OfManyThreadsStayApart) {
     threads.emplace_back([&reservations, i] {
       for (int n = 0; n < 2'000; ++n) {
         const std::int64_t mark = i * 10'000 + n + 1;
-        const ReservationId id = reservations.Open(kLater, kNow);
+        const ReservationId id = reservations.Open(kLater, kOpenedAt);
         ASSERT_NE(id, ReservationId::kNone);
         reservations.Add(id, Charged(mark));
         EXPECT_EQ(Settle(reservations, id), std::vector<std::int64_t>{mark});

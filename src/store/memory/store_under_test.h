@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -13,6 +14,8 @@
 #include "store/memory/memory_store.h"
 
 namespace weir {
+
+inline constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 // For limits that are known to be right; any other ends the test.
 inline Limit LimitOf(std::string_view text, const LimitSpec& defaults = {}) {

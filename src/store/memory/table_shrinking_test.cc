@@ -13,7 +13,7 @@ TEST(ShrinkingTable, KeepsEveryEntryWhereThereIsRoom) {
   Buckets buckets;
   buckets.table.Expect(10 * kKeys);
   for (std::uint64_t n = 0; n < kKeys; ++n) buckets.Put(n, Later(n), n % 2 == 0 ? kDeniedBit : 0);
-  ASSERT_EQ(buckets.table.CountLive(kNow), kKeys);
+  ASSERT_EQ(buckets.table.CountLive(kTableNow), kKeys);
   const std::size_t before = buckets.budget.used();
   buckets.ShrinkToHold(kKeys);
   EXPECT_LE(buckets.budget.used(), Table<0>::BytesFor(kKeys));
@@ -42,7 +42,7 @@ TEST(ShrinkingTable, LeavesOutThoseWhoseTimeHasPassed) {
   constexpr std::uint64_t kKeys = 20'000;
   Buckets buckets;
   for (std::uint64_t n = 0; n < kKeys; ++n) buckets.Put(n, Later(n));
-  const Ticks past = kNow + ToTicks(std::chrono::seconds(1));
+  const Ticks past = kTableNow + ToTicks(std::chrono::seconds(1));
   for (std::uint64_t n = kKeys; n < kKeys + 500; ++n) buckets.Put(n, past + Ticks(1));
   EXPECT_EQ(buckets.table.CountLive(past), 500U);
   buckets.table.ShrinkTo({.bytes = Table<0>::BytesFor(500), .live = 500}, past);
@@ -87,7 +87,7 @@ TEST(ShrinkingTable, GivesUpThoseWhoAreFreshSoonestFirst) {
   Buckets buckets;
   const auto lasts = [](std::uint64_t n) { return n % 3 == 0; };
   for (std::uint64_t n = 0; n < kKeys; ++n) {
-    buckets.Put(n, lasts(n) ? kNow + ToTicks(std::chrono::hours(1)) : Later(n));
+    buckets.Put(n, lasts(n) ? kTableNow + ToTicks(std::chrono::hours(1)) : Later(n));
   }
   buckets.ShrinkToHold(kKeys * 18 / 25 / 2);
   std::uint64_t lost = 0;
@@ -125,9 +125,9 @@ TEST(ShrinkingTable, IsDoneWithItsGrowthFirst) {
 TEST(ShrinkingTable, DoesNothingWhereThereIsNothingToGain) {
   Buckets buckets;
   for (std::uint64_t n = 0; n < 1'000; ++n) buckets.Put(n, Later(n));
-  buckets.table.ShrinkTo({.bytes = kCap, .live = 1'000}, kNow);
+  buckets.table.ShrinkTo({.bytes = kTableCap, .live = 1'000}, kTableNow);
   const std::size_t bytes = buckets.table.bytes();
-  buckets.table.ShrinkTo({.bytes = bytes, .live = 1'000}, kNow);
+  buckets.table.ShrinkTo({.bytes = bytes, .live = 1'000}, kTableNow);
   EXPECT_EQ(buckets.table.bytes(), bytes);
   EXPECT_EQ(buckets.CountKept(0, 1'000), 1'000U);
 }
@@ -140,9 +140,9 @@ TEST(ShrinkingTable, CanBeMovedThousandsOfTimes) {
   const std::size_t small = Table<0>::BytesFor(kKeys * 18 / 25);
   int shrunk = 0;
   for (;; ++shrunk) {
-    buckets.table.ShrinkTo({.bytes = small, .live = kKeys}, kNow);
+    buckets.table.ShrinkTo({.bytes = small, .live = kKeys}, kTableNow);
     if (buckets.table.bytes() > small) break;
-    buckets.table.UseMore(kNow);
+    buckets.table.UseMore(kTableNow);
     ASSERT_LT(shrunk, 10'000);
   }
   EXPECT_GT(shrunk, 1'000);
@@ -155,7 +155,7 @@ TEST(ShrinkingTable, CanBeMovedThousandsOfTimes) {
 // Sizes that come in no order, so that addresses are used again by arrays of other sizes.
 TEST(ShrinkingTable, LosesNothingHoweverItsSizeChanges) {
   constexpr std::uint64_t kKeys = 3'000;
-  const Ticks later = kNow + ToTicks(std::chrono::seconds(1));
+  const Ticks later = kTableNow + ToTicks(std::chrono::seconds(1));
   const auto lasts = [](std::uint64_t n) { return Later(n) + ToTicks(std::chrono::hours(1)); };
   Buckets buckets;
   std::mt19937_64 random(42);
@@ -184,16 +184,16 @@ TEST(ShrinkingTable, MovesPayloadsWithTheirKeysAndReleasesThoseItGivesUp) {
   constexpr std::uint64_t kKeys = 20'000;
   Wide wide;
   for (std::uint64_t n = 0; n < kKeys; ++n) {
-    const auto locked = wide.table.Lock(Key(n), kNow);
+    const auto locked = wide.table.Lock(TableKey(n), kTableNow);
     ASSERT_TRUE(locked.absent);
     locked.slot->payload[0] = n + 1;
     locked.slot->payload[1] = ~n;
     wide.table.Unlock(locked, MakeWord(Later(n)));
   }
-  wide.table.ShrinkTo({.bytes = Table<2>::BytesFor(kKeys * 18 / 25 / 2), .live = kKeys}, kNow);
+  wide.table.ShrinkTo({.bytes = Table<2>::BytesFor(kKeys * 18 / 25 / 2), .live = kKeys}, kTableNow);
   std::uint64_t kept = 0;
   for (std::uint64_t n = 0; n < kKeys; ++n) {
-    const auto locked = wide.table.LockIfPresent(Key(n));
+    const auto locked = wide.table.LockIfPresent(TableKey(n));
     if (!locked) continue;
     ++kept;
     ASSERT_EQ(locked->slot->payload[0], n + 1);
@@ -209,11 +209,11 @@ TEST(ShrinkingTable, MovesPayloadsWithTheirKeysAndReleasesThoseItGivesUp) {
 TEST(ShrinkingTable, HandsOutBlankPayloadsFromAddressesItHadBefore) {
   Wide wide;
   constexpr std::uint64_t kKeys = 400;
-  Ticks now = kNow;
+  Ticks now = kTableNow;
   for (std::uint64_t round = 0; round < 20; ++round) {
     const std::size_t small = wide.table.bytes();
     for (std::uint64_t n = 0; n < kKeys; ++n) {
-      const auto locked = wide.table.Lock(Key(round * kKeys + n), now);
+      const auto locked = wide.table.Lock(TableKey(round * kKeys + n), now);
       ASSERT_TRUE(locked.absent);
       ASSERT_EQ(locked.slot->payload[0], 0U);
       ASSERT_EQ(locked.slot->payload[1], 0U);

@@ -36,8 +36,8 @@ std::unique_ptr<Counts> ChargeWhileTheSizeChanges(auto& table, Charge&& charge) 
   }
   constexpr std::size_t kRoom = 3'600;
   for (int round = 0; round < 150; ++round) {
-    table.ShrinkTo({.bytes = table.BytesFor(kRoom), .live = table.CountLive(kNow)}, kNow);
-    table.UseMore(kNow);
+    table.ShrinkTo({.bytes = table.BytesFor(kRoom), .live = table.CountLive(kTableNow)}, kTableNow);
+    table.UseMore(kTableNow);
     std::this_thread::yield();
   }
   done = true;
@@ -49,15 +49,15 @@ TEST(ShrinkingTableAmongThreads, LosesNoChargeOfOtherThreads) {
   Buckets buckets;
   buckets.table.Expect(20'000);
   const auto charge = [&](std::size_t n) {
-    buckets.table.Update(Key(n), kNow, [](std::uint64_t word) {
-      return MakeWord(std::max(FreshAt(word), kNow) + Ticks(1));
+    buckets.table.Update(TableKey(n), kTableNow, [](std::uint64_t word) {
+      return MakeWord(std::max(FreshAt(word), kTableNow) + Ticks(1));
     });
   };
   const auto charged = ChargeWhileTheSizeChanges(buckets.table, charge);
   EXPECT_EQ(buckets.evicted(), 0U);
   for (std::size_t n = 0; n < kCharged; ++n) {
     const std::uint64_t word = buckets.Word(n);
-    ASSERT_EQ(word == 0 ? 0 : (FreshAt(word) - kNow).count(), (*charged)[n]) << n;
+    ASSERT_EQ(word == 0 ? 0 : (FreshAt(word) - kTableNow).count(), (*charged)[n]) << n;
   }
 }
 
@@ -65,19 +65,19 @@ TEST(ShrinkingTableAmongThreads, LosesNoChargeOfOtherThreadsThatLock) {
   Wide wide;
   wide.table.Expect(20'000);
   const auto charge = [&](std::size_t n) {
-    const auto locked = wide.table.Lock(Key(n), kNow);
+    const auto locked = wide.table.Lock(TableKey(n), kTableNow);
     ++locked.slot->payload[0];
     // Held together with another, as a group would.
-    if (n % 7 == 0 && n + 1 < kCharged && Key(n) < Key(n + 1)) {
-      const auto other = wide.table.Lock(Key(n + 1), kNow);
-      wide.table.Unlock(other, MakeWord(kNow + Ticks(5)));
+    if (n % 7 == 0 && n + 1 < kCharged && TableKey(n) < TableKey(n + 1)) {
+      const auto other = wide.table.Lock(TableKey(n + 1), kTableNow);
+      wide.table.Unlock(other, MakeWord(kTableNow + Ticks(5)));
     }
-    wide.table.Unlock(locked, MakeWord(kNow + Ticks(5)));
+    wide.table.Unlock(locked, MakeWord(kTableNow + Ticks(5)));
   };
   const auto charged = ChargeWhileTheSizeChanges(wide.table, charge);
   EXPECT_EQ(wide.released, 0U);
   for (std::size_t n = 0; n < kCharged; ++n) {
-    const auto locked = wide.table.LockIfPresent(Key(n));
+    const auto locked = wide.table.LockIfPresent(TableKey(n));
     const std::uint64_t count = locked ? locked->slot->payload[0] : 0;
     ASSERT_EQ(static_cast<std::int64_t>(count), (*charged)[n]) << n;
     if (locked) wide.table.Unlock(*locked, locked->word);

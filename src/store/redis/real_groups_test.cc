@@ -11,13 +11,12 @@
 #include <weir/limit.h>
 
 #include "store/redis/servers_under_test.h"
+#include "store/redis/shared_limit_under_test.h"
 
 namespace weir::redis {
 namespace {
 
 using std::chrono::milliseconds;
-
-Limit Shared(std::string_view text) { return *Limit::Parse(text)->ForSharedStore(); }
 
 // One group over several keys.
 struct Several {
@@ -51,7 +50,7 @@ struct Several {
   Group group;
 };
 
-bool AskOne(StoreOnThread& store, const std::string& key, const Limit& limit) {
+bool ChargeOne(StoreOnThread& store, const std::string& key, const Limit& limit) {
   return Several(store, {key}, limit).Ask(store);
 }
 
@@ -121,11 +120,11 @@ class RealShards : public testing::Test {
 
 TEST_F(RealShards, ChargeAllOrNothing) {
   StoreOnThread store(settings_);
-  const Limit limit = Shared("10/day");
+  const Limit limit = SharedLimit("10/day");
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(Several(store, kKeys, limit).Ask(store)) << i;
   EXPECT_FALSE(Several(store, kKeys, limit).Ask(store));
   // One key is exhausted, the others are not, and stay as they are.
-  for (int i = 0; i < 10; ++i) AskOne(store, "lone", limit);
+  for (int i = 0; i < 10; ++i) ChargeOne(store, "lone", limit);
   std::vector<std::string> names = {"x1", "x2", "x3", "x4", "x5", "lone"};
   for (int i = 0; i < 3; ++i) {
     Several group(store, names, limit);
@@ -148,7 +147,7 @@ TEST_F(RealShards, GiveBackUnderEveryAlgorithm) {
     ASSERT_TRUE(made) << made.error().message;
     const Limit limit = *made->ForSharedStore();
     const std::string tag = std::to_string(++number);
-    for (int i = 0; i < 10; ++i) AskOne(store, "lone" + tag, limit);
+    for (int i = 0; i < 10; ++i) ChargeOne(store, "lone" + tag, limit);
     Several group(store, {"x" + tag, "y" + tag, "z" + tag, "w" + tag, "lone" + tag}, limit);
     EXPECT_FALSE(group.Ask(store)) << number;
     for (const char* key : {"x", "y", "z", "w"}) {
@@ -162,14 +161,14 @@ TEST_F(RealShards, GiveBackNothingThatDrainedBecauseAnotherWasDeniedBefore) {
   StoreOnThread store(settings_);
   StoreOnThread first(settings_);
   StoreOnThread second(settings_);
-  const Limit limit = Shared("100/s burst 1000");
-  const Limit used_up = Shared("1/day");
+  const Limit limit = SharedLimit("100/s burst 1000");
+  const Limit used_up = SharedLimit("1/day");
   // One key on each server, the last two used up.
   std::vector<std::string> keys;
   for (const Server& server : servers_) {
     for (int i = 0; keys.size() == static_cast<std::size_t>(&server - servers_); ++i) {
       const std::string key = "k" + std::to_string(i);
-      AskOne(store, key, used_up);
+      ChargeOne(store, key, used_up);
       if (server.Ask({"EXISTS", "weir1:{" + key + "}:r:t"}) == ":1\r\n") keys.push_back(key);
     }
   }
@@ -213,7 +212,7 @@ TEST_F(RealShards, GiveBackNothingThatDrainedBecauseAnotherWasDeniedBefore) {
 TEST_F(RealShards, NeverLetTooMuchThroughWhenAttackedFromAllSides) {
   StoreOnThread one(settings_);
   StoreOnThread two(settings_);
-  const Limit limit = Shared("200/day");
+  const Limit limit = SharedLimit("200/day");
   std::atomic<int> allowed{0};
   const auto attack = [&](StoreOnThread& store, unsigned seed) {
     for (int i = 0; i < 300; ++i) {
@@ -231,11 +230,11 @@ TEST_F(RealShards, NeverLetTooMuchThroughWhenAttackedFromAllSides) {
 
 TEST_F(RealShards, DenyLocallyWhatIsKnownToBeExhausted) {
   StoreOnThread store(settings_);
-  const Limit limit = Shared("10/day");
+  const Limit limit = SharedLimit("10/day");
   // So many that several servers have some, whatever their ports: only then it is remembered.
   std::vector<std::string> names = {"lone"};
   for (int i = 0; i < 60; ++i) names.push_back("p" + std::to_string(i));
-  for (int i = 0; i < 10; ++i) AskOne(store, "lone", limit);
+  for (int i = 0; i < 10; ++i) ChargeOne(store, "lone", limit);
   EXPECT_FALSE(Several(store, names, limit).Ask(store));
   for (const Server& server : servers_) server.Signal(SIGSTOP);
   EXPECT_FALSE(Several(store, names, limit).Ask(store));
@@ -248,7 +247,7 @@ TEST_F(RealShards, DenyLocallyWhatIsKnownToBeExhausted) {
 TEST_F(RealShards, EndAGroupWithAnErrorWhenOneOfThemHangs) {
   settings_.timeout = milliseconds(250);
   StoreOnThread store(settings_);
-  const Limit limit = Shared("10/day");
+  const Limit limit = SharedLimit("10/day");
   ASSERT_TRUE(Several(store, kKeys, limit).Ask(store));
   // Which server has which key depends on its port; one of them may have none of these.
   const auto has_a = [](const Server& server) {
@@ -275,7 +274,7 @@ TEST_F(RealShards, EndAGroupWithAnErrorWhenOneOfThemHangs) {
 TEST_F(RealShards, CommitAndCancelReservationsWhoeverMadeThem) {
   StoreOnThread one(settings_);
   StoreOnThread two(settings_);
-  const Limit limit = Shared("10/day");
+  const Limit limit = SharedLimit("10/day");
   Several reserved(one, kKeys, limit);
   for (Charge& charge : reserved.charges) charge.cost = 6;
   reserved.group.action = Action::kReserve;
@@ -306,7 +305,7 @@ TEST_F(RealShards, CommitAndCancelReservationsWhoeverMadeThem) {
 TEST_F(RealShards, FinishACommitThatIsRepeatedOnceAllServersAreBack) {
   settings_.timeout = milliseconds(100);
   StoreOnThread store(settings_);
-  const Limit limit = Shared("10/day");
+  const Limit limit = SharedLimit("10/day");
   for (std::size_t away = 0; away < std::size(servers_); ++away) {
     const ReservedKeys reserved(store, limit, "away" + std::to_string(away) + "-");
     servers_[away].Signal(SIGSTOP);
@@ -328,7 +327,7 @@ TEST_F(RealShards, FinishACommitThatIsRepeatedOnceAllServersAreBack) {
 TEST_F(RealShards, SettleAllKeysTheSameWayWhenACommitThatFailedIsFollowedByACancel) {
   settings_.timeout = milliseconds(100);
   StoreOnThread store(settings_);
-  const Limit limit = Shared("10/day");
+  const Limit limit = SharedLimit("10/day");
   for (std::size_t away = 0; away < std::size(servers_); ++away) {
     const ReservedKeys reserved(store, limit, "away" + std::to_string(away) + "-");
     servers_[away].Signal(SIGSTOP);
@@ -346,7 +345,7 @@ TEST_F(RealShards, SettleAllKeysTheSameWayWhenACommitThatFailedIsFollowedByACanc
 TEST_F(RealShards, SettleAllKeysTheSameWayWhenACommitAndACancelRace) {
   StoreOnThread one(settings_);
   StoreOnThread two(settings_);
-  const Limit limit = Shared("10/day");
+  const Limit limit = SharedLimit("10/day");
   for (int round = 0; round < 100; ++round) {
     const ReservedKeys reserved(one, limit, std::to_string(round) + "-");
     std::optional<Error> cancelled;
@@ -361,8 +360,8 @@ TEST_F(RealShards, SettleAllKeysTheSameWayWhenACommitAndACancelRace) {
 
 TEST_F(RealShards, LeaveNoReservationBehindWhenAPartDenies) {
   StoreOnThread store(settings_);
-  const Limit limit = Shared("10/day");
-  for (int i = 0; i < 10; ++i) AskOne(store, "lone", limit);
+  const Limit limit = SharedLimit("10/day");
+  for (int i = 0; i < 10; ++i) ChargeOne(store, "lone", limit);
   Several reserved(store, {"a", "b", "c", "d", "lone"}, limit);
   reserved.group.action = Action::kReserve;
   EXPECT_FALSE(reserved.Ask(store));

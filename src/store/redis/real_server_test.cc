@@ -10,14 +10,13 @@
 #include <weir/limit.h>
 
 #include "store/redis/servers_under_test.h"
+#include "store/redis/shared_limit_under_test.h"
 #include "store/redis/slots.h"
 
 namespace weir::redis {
 namespace {
 
 using std::chrono::milliseconds;
-
-Limit Shared(std::string_view text) { return *Limit::Parse(text)->ForSharedStore(); }
 
 // One charge under one limit.
 struct Question {
@@ -91,7 +90,7 @@ bool Heals(StoreOnThread& store, std::string_view key, const Limit& limit) {
 TEST(RealServer, CountsExactly) {
   Server server;
   StoreOnThread store(SettingsFor(server));
-  const Limit limit = Shared("100/day");
+  const Limit limit = SharedLimit("100/day");
   EXPECT_EQ(CountAllowed(store, "ann", limit, 300, 50), 100);
   EXPECT_EQ(CountAllowed(store, "bob", limit, 300, 1), 100);
 }
@@ -100,7 +99,7 @@ TEST(RealServer, IsSharedByThreads) {
   Server server;
   StoreOnThread one(SettingsFor(server));
   StoreOnThread two(SettingsFor(server));
-  const Limit limit = Shared("1000/day");
+  const Limit limit = SharedLimit("1000/day");
   int first = 0;
   std::thread other([&] { first = CountAllowed(one, "ann", limit, 1'000, 20); });
   const int second = CountAllowed(two, "ann", limit, 1'000, 20);
@@ -144,7 +143,7 @@ TEST(RealServer, MayForgetTheScriptAtAnyTime) {
       std::this_thread::sleep_for(milliseconds(10));
     }
   });
-  const Limit limit = Shared("1000/day");
+  const Limit limit = SharedLimit("1000/day");
   EXPECT_EQ(CountAllowed(store, "ann", limit, 20'000, 100), 1'000);
   stop = true;
   flusher.join();
@@ -153,7 +152,7 @@ TEST(RealServer, MayForgetTheScriptAtAnyTime) {
 TEST(RealServer, ThatIsKilledFailsCallsAtOnceAndHealsWhenItIsBack) {
   Server server;
   StoreOnThread store(SettingsFor(server));
-  const Limit limit = Shared("1000/day");
+  const Limit limit = SharedLimit("1000/day");
   ASSERT_FALSE(AskOne(store, "ann", limit).error);
   server.Stop(SIGKILL);
   for (int i = 0; i < 50; ++i) {
@@ -172,7 +171,7 @@ TEST(RealServer, ThatHangsIsAnsweredForInTimeAndIsNotAskedForLong) {
   Settings settings = SettingsFor(server);
   settings.timeout = milliseconds(50);
   StoreOnThread store(settings);
-  const Limit limit = Shared("100000/day");
+  const Limit limit = SharedLimit("100000/day");
   ASSERT_FALSE(AskOne(store, "ann", limit).error);
   server.Signal(SIGSTOP);
   for (int i = 0; i < 10; ++i) {
@@ -190,7 +189,7 @@ TEST(RealServer, LateRepliesAreSwallowed) {
   Settings settings = SettingsFor(server);
   settings.timeout = milliseconds(100);
   StoreOnThread store(settings);
-  const Limit limit = Shared("10/day");
+  const Limit limit = SharedLimit("10/day");
   ASSERT_FALSE(AskOne(store, "ann", limit).error);
   server.Signal(SIGSTOP);
   Question late(store, "bob", limit);
@@ -206,7 +205,7 @@ TEST(RealServer, LateRepliesAreSwallowed) {
 TEST(RealServer, WantsTheRightPassword) {
   Server server({"--requirepass", "sesame"});
   Settings settings = SettingsFor(server);
-  const Limit limit = Shared("10/day");
+  const Limit limit = SharedLimit("10/day");
   {
     StoreOnThread store(settings);
     EXPECT_TRUE(AskOne(store, "ann", limit).error);
@@ -243,7 +242,7 @@ TEST(RealServer, NeedsFewRightsAndNamesTheOneThatIsMissing) {
   ASSERT_EQ(server.Ask(kLeastRights), "+OK\r\n");
   Settings settings = SettingsFor(server);
   settings.sites[0].credentials = {.user = "weir", .password = "sesame"};
-  const Limit limit = Shared("10/day");
+  const Limit limit = SharedLimit("10/day");
   {
     StoreOnThread store(settings);
     for (const Algorithm algorithm :
@@ -273,7 +272,7 @@ TEST(RealServer, ThatBecomesAReplicaIsLeftAndFoundAgain) {
   Server master;
   Server server;
   StoreOnThread store(SettingsFor(server));
-  const Limit limit = Shared("1000/day");
+  const Limit limit = SharedLimit("1000/day");
   ASSERT_FALSE(AskOne(store, "ann", limit).error);
   server.Ask({"REPLICAOF", "127.0.0.1", std::to_string(master.port())});
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(AskOne(store, "ann", limit).error);
@@ -285,7 +284,7 @@ TEST(RealServer, ThatBecomesAReplicaIsLeftAndFoundAgain) {
 TEST(RealServer, ThatIsFullIsAFailure) {
   Server server({"--maxmemory", "2mb"});
   StoreOnThread store(SettingsFor(server));
-  const Limit limit = Shared("10/day");
+  const Limit limit = SharedLimit("10/day");
   ASSERT_TRUE(Heals(store, "ann", limit));
   server.Ask({"CONFIG", "SET", "maxmemory", "1"});
   for (int i = 0; i < 40; ++i) EXPECT_TRUE(AskOne(store, "bob", limit).error);
@@ -307,7 +306,7 @@ TEST(RealServer, ThatIsFullIsAFailure) {
 TEST(RealServer, SaysWhatPeopleShouldKnow) {
   Server server({"--maxmemory-policy", "allkeys-lru"});
   StoreOnThread store(SettingsFor(server));
-  const Limit limit = Shared("10/day");
+  const Limit limit = SharedLimit("10/day");
   ASSERT_FALSE(AskOne(store, "ann", limit).error);
   EXPECT_TRUE(store.Heard("WARNING: maxmemory-policy is allkeys-lru"));
   EXPECT_TRUE(store.Heard("appendonly is off"));
@@ -334,7 +333,7 @@ TEST(RealServers, DivideKeysWhateverTheirOrder) {
   std::ranges::reverse(shuffled.sites);
   StoreOnThread one(settings);
   StoreOnThread two(shuffled);
-  const Limit limit = Shared("10/day");
+  const Limit limit = SharedLimit("10/day");
   for (int i = 0; i < 20; ++i) {
     const std::string key = "key" + std::to_string(i);
     EXPECT_EQ(CountAllowed(one, key, limit, 6, 6), 6) << key;
@@ -373,7 +372,7 @@ class RealCluster : public testing::Test {
 
 TEST_F(RealCluster, CountsExactlyInEverySlot) {
   StoreOnThread store(settings_);
-  const Limit limit = Shared("10/day");
+  const Limit limit = SharedLimit("10/day");
   for (int i = 0; i < 50; ++i) {
     const std::string key = "key" + std::to_string(i);
     EXPECT_EQ(CountAllowed(store, key, limit, 20, 10), 10) << key;
@@ -382,7 +381,7 @@ TEST_F(RealCluster, CountsExactlyInEverySlot) {
 
 TEST_F(RealCluster, LosesOnlyTheSlotsOfAMasterThatDiesAndThoseForAShortTime) {
   StoreOnThread store(settings_);
-  const Limit limit = Shared("100000/day");
+  const Limit limit = SharedLimit("100000/day");
   for (int i = 0; i < 30; ++i) {
     ASSERT_TRUE(Heals(store, "key" + std::to_string(i), limit));
   }
@@ -400,7 +399,7 @@ TEST_F(RealCluster, LosesOnlyTheSlotsOfAMasterThatDiesAndThoseForAShortTime) {
 
 TEST_F(RealCluster, FollowsAManualFailoverWithoutAVisibleError) {
   StoreOnThread store(settings_);
-  const Limit limit = Shared("100000/day");
+  const Limit limit = SharedLimit("100000/day");
   ASSERT_TRUE(Heals(store, "warm", limit));
   const auto has_role = [](const std::unique_ptr<Server>& server, std::string_view role) {
     return server->Ask({"ROLE"}).find(role) != std::string::npos;
@@ -433,7 +432,7 @@ TEST_F(RealCluster, FollowsAManualFailoverWithoutAVisibleError) {
 
 TEST_F(RealCluster, CountsOnWhileASlotMoves) {
   StoreOnThread store(settings_);
-  const Limit limit = Shared("40/day");
+  const Limit limit = SharedLimit("40/day");
   EXPECT_EQ(CountAllowed(store, "mover", limit, 10, 5), 10);
   const std::string slot = std::to_string(SlotOfTag("mover"));
   const Server* from = nullptr;
@@ -489,7 +488,7 @@ TEST(RealSentinel, FollowsTheMaster) {
     }));
   }
   StoreOnThread store(settings);
-  const Limit limit = Shared("100/day");
+  const Limit limit = SharedLimit("100/day");
   ASSERT_TRUE(Heals(store, "ann", limit));
   EXPECT_EQ(CountAllowed(store, "bob", limit, 150, 10), 100);
   master.Stop(SIGKILL);

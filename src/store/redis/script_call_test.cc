@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "store/redis/shared_limit_under_test.h"
+
 namespace weir::redis {
 namespace {
 
@@ -15,10 +17,6 @@ using resp::ReplyItem;
 
 constexpr WallTime kNow{std::chrono::sys_days(std::chrono::year(2026) / 3 / 1)};
 constexpr std::int64_t kMicroseconds = 1'772'323'200'000'000;
-
-Limit Shared(std::string_view text, LimitSpec defaults = {}) {
-  return *Limit::Parse(text, std::move(defaults))->ForSharedStore();
-}
 
 class OneCall : public testing::Test {
  protected:
@@ -44,7 +42,7 @@ class OneCall : public testing::Test {
     return {.kind = ReplyItem::Kind::kInteger, .integer = number};
   }
 
-  const Limit limit_ = Shared("10/10s");
+  const Limit limit_ = SharedLimit("10/10s");
   const Charge charge_{.rule = "api", .key = "ann", .limit = &limit_, .cost = 2};
   std::array<Decision, 1> decisions_;
   std::array<Receipt, 1> receipts_{};
@@ -147,7 +145,7 @@ TEST(ScriptCalls, DecideAloneWhatCountsNothing) {
 }
 
 TEST(ScriptCalls, HaveRoomForALimitedNumberOfCharges) {
-  const Limit limit = Shared("10/10s");
+  const Limit limit = SharedLimit("10/10s");
   std::vector<Charge> charges(kMaxGroupCharges, {.rule = "api", .key = "ann", .limit = &limit});
   std::vector<Decision> decisions(charges.size());
   std::vector<Group> groups(5, {.charges = charges, .decisions = decisions});
