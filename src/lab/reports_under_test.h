@@ -12,6 +12,8 @@
 
 namespace weir::lab {
 
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 // What a sender of requests may put into a key.
 inline std::string HostileText() {
   return "</script><script>alert(1)</script><!--\x1b[31m\xe2\x80\xae\xff\"'&<img src=x onerror=x>";

@@ -1,17 +1,15 @@
 #include "lab/sparkline.h"
 
 #include <cmath>
-#include <limits>
 
 #include <gtest/gtest.h>
 
 #include "lab/report.h"
+#include "lab/reports_under_test.h"
 #include "lab/shown_text.h"
 
 namespace weir::lab {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 TEST(Sparkline, HasEightHeights) { EXPECT_EQ(Sparkline({0, 1, 2, 3, 4, 5, 6, 7}, 8), "▁▂▃▄▅▆▇█"); }
 

@@ -1,6 +1,5 @@
 #include <cmath>
 #include <fstream>
-#include <limits>
 #include <map>
 #include <string>
 
@@ -8,11 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "lab/report.h"
+#include "lab/reports_under_test.h"
 
 namespace weir::lab {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // The page has its own way of writing numbers, and is held to the same file.
 TEST(WriteValue, WritesWhatThePageWrites) {

@@ -11,7 +11,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include "server/command_line.h"
+#include "server/commands_under_test.h"
 #include "server/replace_file.h"
 
 namespace weir {
@@ -21,18 +21,9 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-struct Ran {
-  int code;
-  std::string out;
-  std::string err;
-};
-
 Ran Weir(std::vector<const char*> words, const std::string& input = "") {
   words.insert(words.begin(), "weir");
-  std::istringstream in(input);
-  std::ostringstream out, err;
-  const int code = RunCommandLine(words, {.in = in, .out = out, .err = err});
-  return {.code = code, .out = out.str(), .err = err.str()};
+  return RunWith(words, input);
 }
 
 // Input that does not end.

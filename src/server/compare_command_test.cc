@@ -9,7 +9,7 @@
 
 #include <weir/policy.h>
 
-#include "server/command_line.h"
+#include "server/commands_under_test.h"
 
 namespace weir {
 namespace {
@@ -19,18 +19,9 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-struct Ran {
-  int code;
-  std::string out;
-  std::string err;
-};
-
 Ran Compare(std::vector<const char*> words, const std::string& input = "") {
   words.insert(words.begin(), {"weir", "compare"});
-  std::istringstream in(input);
-  std::ostringstream out, err;
-  const int code = RunCommandLine(words, {.in = in, .out = out, .err = err});
-  return {.code = code, .out = out.str(), .err = err.str()};
+  return RunWith(words, input);
 }
 
 class CompareCommand : public ::testing::Test {

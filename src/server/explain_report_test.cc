@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-PolicySpec Spec() {
+PolicySpec SpecWithMessages() {
   PolicySpec spec;
   spec.rules.push_back(
       {.name = "login", .key = {"ip"}, .limit = "5/min", .message = "Wait a little."});
@@ -26,7 +26,7 @@ Explanation Decided(const Decision& decision) {
 }
 
 std::string TextFor(const Decision& decision) {
-  const PolicySpec spec = Spec();
+  const PolicySpec spec = SpecWithMessages();
   const Explanation explanation = Decided(decision);
   return ExplanationText(
       {.policy = spec, .request = {}, .peer = std::nullopt, .explanation = explanation});
@@ -34,7 +34,7 @@ std::string TextFor(const Decision& decision) {
 
 nlohmann::json JsonFor(const Explanation& explanation, const Request& request = {},
                        const std::optional<std::string>& peer = std::nullopt) {
-  const PolicySpec spec = Spec();
+  const PolicySpec spec = SpecWithMessages();
   return nlohmann::json::parse(
       ExplanationJson(
           {.policy = spec, .request = request, .peer = peer, .explanation = explanation}),

@@ -7,7 +7,7 @@
 namespace weir {
 namespace {
 
-PolicySpec Spec() {
+PolicySpec SpecWithSecrets() {
   PolicySpec spec;
   spec.identity["api_key"] = {.from = "query.token"};
   spec.identity["user"] = {.from = "header.X-User", .hash = true};
@@ -18,7 +18,7 @@ PolicySpec Spec() {
 }
 
 TEST(Secrets, AreApiKeysAndWhereTheyComeFromAndCredentialsAndWhatIsHashed) {
-  const Secrets secrets(Spec());
+  const Secrets secrets(SpecWithSecrets());
   for (const char* attribute : {"api_key", "query.token", "user", "header.x-user", "org",
                                 "header.authorization", "header.cookie", "cookie.session"}) {
     EXPECT_TRUE(secrets.IsSecret(attribute)) << attribute;
@@ -29,7 +29,7 @@ TEST(Secrets, AreApiKeysAndWhereTheyComeFromAndCredentialsAndWhatIsHashed) {
 }
 
 TEST(Secrets, AreShownByTheirBeginning) {
-  const Secrets secrets(Spec());
+  const Secrets secrets(SpecWithSecrets());
   EXPECT_EQ(secrets.Shown("api_key", "sk-12345"), "\"sk…\"");
   EXPECT_EQ(secrets.Shown("api_key", "short"), "\"…\"");
   EXPECT_EQ(secrets.Shown("api_key", ""), "absent");
@@ -37,7 +37,7 @@ TEST(Secrets, AreShownByTheirBeginning) {
 }
 
 TEST(Secrets, AreKeptOutOfReasons) {
-  const Secrets secrets(Spec());
+  const Secrets secrets(SpecWithSecrets());
   const std::array<NamedValue, 1> headers = {{{"Authorization", "Bearer abc, not absent"}}};
   const Request request{.user = "", .api_key = "sk-12345", .tier = "pro", .headers = headers};
   const auto shown = [&](const char* reason) { return secrets.InReason(reason, request); };
@@ -59,7 +59,7 @@ TEST(Secrets, AreKeptOutOfReasons) {
 }
 
 TEST(Secrets, AreKeptOutOfKeys) {
-  const Secrets secrets(Spec());
+  const Secrets secrets(SpecWithSecrets());
   EXPECT_EQ(secrets.InKey("ip=1.2.3.4&api_key=sk-12345&tier=pro"),
             "ip=1.2.3.4&api_key=sk…&tier=pro");
   EXPECT_EQ(secrets.InKey("api_key=%20%20abc"), "api_key=…");

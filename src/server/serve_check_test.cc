@@ -20,7 +20,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-struct Ran {
+struct RanCheck {
   int code;
   std::string out;
 };
@@ -35,7 +35,7 @@ class ServeCheck : public testing::Test {
   }
   ~ServeCheck() override { std::filesystem::remove_all(folder_); }
 
-  Ran Check(const std::string& policy) const {
+  RanCheck Check(const std::string& policy) const {
     const std::string file = folder_ / "weir.yaml";
     std::ofstream(file) << policy << "rules:\n  - { name: all, key: ip, limit: 5/min }\n";
     std::istringstream in;
@@ -51,19 +51,19 @@ class ServeCheck : public testing::Test {
 constexpr const char* kFree = "listen: { http: 127.0.0.1:0, resp: 127.0.0.1:0 }\n";
 
 TEST_F(ServeCheck, IsSilentIfAllIsWell) {
-  const Ran ran = Check(kFree);
+  const RanCheck ran = Check(kFree);
   EXPECT_EQ(ran.code, kExitOk);
   EXPECT_EQ(ran.out, (folder_ / "weir.yaml").string() + ": would start, 1 rule\n");
 }
 
 TEST_F(ServeCheck, TellsWhatIsWrongWithThePolicy) {
-  const Ran ran = Check("reset: sometimes\n");
+  const RanCheck ran = Check("reset: sometimes\n");
   EXPECT_EQ(ran.code, kExitProblems);
   EXPECT_THAT(ran.out, AllOf(HasSubstr("weir.yaml:1:8: E"), HasSubstr("1 error, 0 warnings")));
 }
 
 TEST_F(ServeCheck, TellsOfAllListenersThatCannotBeOpened) {
-  const Ran ran = Check(
+  const RanCheck ran = Check(
       "listen:\n  http: 192.0.2.1:8080\n"
       "  resp: { address: '127.0.0.1:0', token: 'env:WEIR_HAS_NO_SUCH' }\n");
   EXPECT_EQ(ran.code, kExitProblems);
@@ -77,8 +77,8 @@ TEST_F(ServeCheck, OnlyWarnsOfAnAddressThatIsTaken) {
   const auto taken = ListeningSocket::Open(*Endpoint::Parse("127.0.0.1:0"));
   const auto path = folder_ / "resp.sock";
   const auto taken_path = ListeningSocket::Open(*Endpoint::Parse("unix:" + path.string()));
-  const Ran ran = Check("listen: { http: '" + taken->endpoint().ToString() +
-                        "', resp: 'unix:" + path.string() + "' }\n");
+  const RanCheck ran = Check("listen: { http: '" + taken->endpoint().ToString() +
+                             "', resp: 'unix:" + path.string() + "' }\n");
   EXPECT_EQ(ran.code, kExitOk);
   EXPECT_THAT(ran.out, AllOf(HasSubstr("warning: listen: http: "), HasSubstr("listen: resp: "),
                              HasSubstr("would start, 1 rule, 2 warnings")));
@@ -92,14 +92,14 @@ TEST_F(ServeCheck, LeavesNoSocketBehind) {
 }
 
 TEST_F(ServeCheck, TellsOfSecretsThatAreNotThere) {
-  const Ran ran =
+  const RanCheck ran =
       Check(std::string("store: 'redis://:env:WEIR_HAS_NO_SUCH@127.0.0.1:1'\n") + kFree);
   EXPECT_EQ(ran.code, kExitProblems);
   EXPECT_THAT(ran.out, HasSubstr("error: store: "));
 }
 
 TEST_F(ServeCheck, WarnsOfAStoreThatIsNotReady) {
-  const Ran ran = Check(std::string("store: redis://127.0.0.1:1\n") + kFree);
+  const RanCheck ran = Check(std::string("store: redis://127.0.0.1:1\n") + kFree);
   EXPECT_EQ(ran.code, kExitOk) << "the service starts without it";
   EXPECT_THAT(ran.out, AllOf(HasSubstr("warning: store: 127.0.0.1:1 was not ready"),
                              HasSubstr("would start, 1 rule, 1 warning")));
@@ -107,7 +107,7 @@ TEST_F(ServeCheck, WarnsOfAStoreThatIsNotReady) {
 
 TEST_F(ServeCheck, IsNoMemberOfTheFleet) {
   const redis::Server server;
-  const Ran ran =
+  const RanCheck ran =
       Check("store: 'redis://127.0.0.1:" + std::to_string(server.port()) + "'\n" + kFree);
   EXPECT_THAT(ran.out, Not(HasSubstr("not ready")));
   // That would make others' shares smaller.
@@ -117,15 +117,15 @@ TEST_F(ServeCheck, IsNoMemberOfTheFleet) {
 TEST_F(ServeCheck, LooksAtEachServer) {
   redis::Server server({"--requirepass", "geheim"});
   const std::string address = "127.0.0.1:" + std::to_string(server.port());
-  const Ran reached = Check("store: 'redis://:geheim@" + address + "'\n" + kFree);
+  const RanCheck reached = Check("store: 'redis://:geheim@" + address + "'\n" + kFree);
   EXPECT_EQ(reached.code, kExitOk);
   EXPECT_THAT(reached.out, AllOf(Not(HasSubstr("not ready")), Not(HasSubstr("geheim"))));
 
-  const Ran wrong = Check("store: 'redis://:falsch@" + address + "'\n" + kFree);
+  const RanCheck wrong = Check("store: 'redis://:falsch@" + address + "'\n" + kFree);
   EXPECT_THAT(wrong.out, AllOf(HasSubstr(address + " was not ready"), HasSubstr("WRONGPASS"),
                                Not(HasSubstr("falsch"))));
 
-  const Ran one_of_two =
+  const RanCheck one_of_two =
       Check("store: ['redis://:geheim@" + address + "', 'redis://127.0.0.1:1']\n" + kFree);
   EXPECT_THAT(one_of_two.out, AllOf(HasSubstr("warning: store: 127.0.0.1:1 was not ready"),
                                     Not(HasSubstr(address + " was not ready"))));
@@ -135,7 +135,7 @@ TEST_F(ServeCheck, TellsOfTooFewOpenFiles) {
   // For the rest of this process.
   const rlimit few{.rlim_cur = 256, .rlim_max = 256};
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
-  const Ran ran = Check(kFree);
+  const RanCheck ran = Check(kFree);
   EXPECT_EQ(ran.code, kExitOk);
   EXPECT_THAT(ran.out, HasSubstr("warning: limits: connections: only 256 files"));
   EXPECT_THAT(Check("limits: { connections: 100 }\n" + std::string(kFree)).out,

@@ -14,16 +14,16 @@ namespace {
 
 bool MustChangeNothing(const TraceStep& step) {
   if (step.clock_damage) return false;
-  if (step.action.verb == Verb::kPeek) return true;
-  if (step.action.verb != Verb::kCheck) return false;
+  if (step.action.verb == TraceVerb::kPeek) return true;
+  if (step.action.verb != TraceVerb::kCheck) return false;
   return step.action.cost == 0 || !step.expected.allowed;
 }
 
 // A denial says when the same request would pass: then, and not a nanosecond earlier.
 std::optional<std::string> CheckRetryAfter(const PureSubject& subject, const TraceStep& step,
                                            const Decision& denial) {
-  Action again = step.action;
-  again.verb = Verb::kPeek;
+  TraceAction again = step.action;
+  again.verb = TraceVerb::kPeek;
   const Duration wait = denial.retry_after;
   const auto allowed = [&](Duration after) {
     return PureSubject(subject).Do(again, {step.now.steady + after, step.now.wall + after}).allowed;
@@ -46,7 +46,7 @@ std::optional<std::string> RunOnSteps(const Trace& trace) {
     const Decision decision = subject.Do(step.action, step.now);
     if (auto difference = Difference(step.expected, decision)) return problem(*difference);
     if (must_stay && subject.State(step.now) != before) return problem("it changed the state");
-    if (decision.reason == Reason::kLimited && step.action.verb == Verb::kCheck) {
+    if (decision.reason == Reason::kLimited && step.action.verb == TraceVerb::kCheck) {
       if (auto wrong = CheckRetryAfter(subject, step, decision)) return problem(*wrong);
     }
   }

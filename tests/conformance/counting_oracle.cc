@@ -25,7 +25,7 @@ class CountingOracle : public Oracle {
   CountingOracle(const LimitSpec& spec, Now start, int resolution)
       : spec_(spec), start_(start), resolution_(resolution), limit_(spec.count) {}
 
-  Decision Do(const Action& action, Now now) override {
+  Decision Do(const TraceAction& action, Now now) override {
     const Wide at = At(now);
     View view = Look(at);
     // Nobody may be shut out for longer than a full drain, so the drain begins now, whatever is
@@ -39,25 +39,25 @@ class CountingOracle : public Oracle {
     decision.allowed = true;
     decision.reason = Reason::kOk;
     switch (action.verb) {
-      case Verb::kCheck:
-      case Verb::kPeek:
+      case TraceVerb::kCheck:
+      case TraceVerb::kPeek:
         Judge(action, at, view, decision);
         break;
-      case Verb::kRefund:
+      case TraceVerb::kRefund:
         TakeBack(view, at, action.cost, std::nullopt);
         if (counted) Keep(view);
         break;
-      case Verb::kPenalize:
+      case TraceVerb::kPenalize:
         Charge(view, std::min(Wide(action.cost), DebtLeft(view, at)));
         if (counted || HoldsAny(view, at)) Keep(view);
         break;
-      case Verb::kReset:
+      case TraceVerb::kReset:
         view.events.clear();
         Keep(view);
         stored_.reset();
         break;
-      case Verb::kUnbook:  // Nothing here is booked ahead: the charge is cancelled.
-      case Verb::kSettle: {
+      case TraceVerb::kUnbook:  // Nothing here is booked ahead: the charge is cancelled.
+      case TraceVerb::kSettle: {
         const CountedEvent& charge = charges_.at(action.of);
         const Wide cost = spec_.algorithm == Algorithm::kConcurrency ? 0 : action.cost;
         if (cost > charge.cost) {
@@ -153,8 +153,8 @@ class CountingOracle : public Oracle {
     return std::max<Wide>(0, 2 * limit_ - Used(view, at));
   }
 
-  void Judge(const Action& action, Wide at, View& view, Decision& decision) {
-    const bool takes = action.verb == Verb::kCheck && action.cost != 0;
+  void Judge(const TraceAction& action, Wide at, View& view, Decision& decision) {
+    const bool takes = action.verb == TraceVerb::kCheck && action.cost != 0;
     const Wide asked = action.cost == 0 ? 1 : action.cost;
     const Wide wanted = spec_.overdraft ? 1 : asked;
     if (wanted > limit_) {

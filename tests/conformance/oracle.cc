@@ -20,7 +20,7 @@ class BucketOracle final : public Oracle {
         room_(spec.queue ? tolerance_ + interval_ : tolerance_),
         max_wait_(Wide(spec.max_wait.count()) * resolution) {}
 
-  Decision Do(const Action& action, Now now) override {
+  Decision Do(const TraceAction& action, Now now) override {
     const Wide at = Ticks(now);
     const Wide furthest = 2 * tolerance_ + max_wait_;
     const Wide stored = full_at_;
@@ -37,23 +37,23 @@ class BucketOracle final : public Oracle {
     decision.allowed = true;
     decision.reason = Reason::kOk;
     switch (action.verb) {
-      case Verb::kCheck:
-      case Verb::kPeek:
+      case TraceVerb::kCheck:
+      case TraceVerb::kPeek:
         Judge(action, level, at, decision);
         break;
-      case Verb::kRefund:
+      case TraceVerb::kRefund:
         Keep(at, level, std::max<Wide>(0, level - action.cost * interval_));
         break;
-      case Verb::kPenalize:
+      case TraceVerb::kPenalize:
         Keep(at, level, Indebted(level, action.cost * interval_, 2 * tolerance_));
         break;
-      case Verb::kReset:
+      case TraceVerb::kReset:
         full_at_ = kLongAgo;
         break;
-      case Verb::kSettle:
+      case TraceVerb::kSettle:
         Settle(charges_.at(action.of), action.cost, level, at);
         break;
-      case Verb::kUnbook: {
+      case TraceVerb::kUnbook: {
         const Charge& charge = charges_.at(action.of);
         // The last in line is the one whose charge ends where the line ends.
         const Wide back = charge.full_at == stored ? charge.units * interval_ : Wide(0);
@@ -101,11 +101,11 @@ class BucketOracle final : public Oracle {
     if (after != before) full_at_ = after == 0 ? kLongAgo : at + after;
   }
 
-  void Judge(const Action& action, Wide level, Wide at, Decision& decision) {
+  void Judge(const TraceAction& action, Wide level, Wide at, Decision& decision) {
     const Wide wait = Wide(action.wait.count()) * resolution_;
     const Wide asked = action.cost == 0 ? 1 : action.cost;
     const Wide wanted = spec_.overdraft ? 1 : asked;
-    const bool takes = action.verb == Verb::kCheck && action.cost != 0;
+    const bool takes = action.verb == TraceVerb::kCheck && action.cost != 0;
     // How much too early the request is.
     Wide early = level + wanted * interval_ - room_;
     Wide delay = 0;

@@ -6,9 +6,9 @@
 
 namespace weir::conformance {
 
-void PromiseChecker::Add(const Action& action, Now now, const Decision& decision) {
+void PromiseChecker::Add(const TraceAction& action, Now now, const Decision& decision) {
   const Duration at = now.steady - start_.steady;
-  if (action.verb == Verb::kSettle) {
+  if (action.verb == TraceVerb::kSettle) {
     Admission& lease = admissions_[by_number_.at(action.of)];
     lease.end = std::min(lease.end, at);
     return;

@@ -21,7 +21,7 @@ class PromiseChecker {
   PromiseChecker(const LimitSpec& spec, Now start) : spec_(spec), start_(start) {}
 
   // Every step of the trace, in order, with the answer it got.
-  void Add(const Action& action, Now now, const Decision& decision);
+  void Add(const TraceAction& action, Now now, const Decision& decision);
 
   // The first interval in which more was let through than was promised.
   std::optional<std::string> Broken() const;

@@ -39,7 +39,7 @@ std::string Text(Ticks ticks) { return Text(ticks.count()); }
 
 }  // namespace
 
-Decision PureSubject::Do(const Action& action, Now now) {
+Decision PureSubject::Do(const TraceAction& action, Now now) {
   key_.SetNow(now);
   StepRequest request{
       .verb = StepVerb(action.verb), .cost = action.cost, .wait = ToTicks(action.wait)};
@@ -58,7 +58,7 @@ Decision PureSubject::Do(const Action& action, Now now) {
                     (asked.charged != 0 && asked.receipt != key_.receipt().at))) {
     return kContradiction;
   }
-  if (action.verb == Verb::kCheck && decision.allowed && action.cost != 0) {
+  if (action.verb == TraceVerb::kCheck && decision.allowed && action.cost != 0) {
     receipts_[action.number] = key_.receipt();
     if (!IsFreshAsTold(key_, decision)) return kContradiction;
   }

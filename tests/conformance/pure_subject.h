@@ -15,7 +15,7 @@ class PureSubject final : public Subject {
  public:
   PureSubject(const Limit& limit, Now start) : key_(limit, start) {}
 
-  Decision Do(const Action& action, Now now) override;
+  Decision Do(const TraceAction& action, Now now) override;
 
   // Everything the key knows that still counts, as text: equal before and after a step that must
   // change nothing.

@@ -10,48 +10,40 @@
 
 #include <gtest/gtest.h>
 
+#include "asked_groups.h"
 #include "random.h"
 #include "script_store.h"
 #include "store/memory/memory_store.h"
+#include "store/redis/shared_limit_under_test.h"
 
 namespace weir::conformance {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr WallTime kStart{std::chrono::sys_days(std::chrono::year(2026) / 3 / 1)};
-
 constexpr Duration kLease = 6s;
-
-class Ignored final : public Completion {
- public:
-  void OnDecided(Group&) noexcept override {}
-};
 
 struct NamedLimit {
   std::string name;
   Limit limit;
 };
 
-Limit Shared(std::string_view text, LimitSpec defaults = {}) {
-  return *Limit::Parse(text, std::move(defaults))->ForSharedStore();
-}
-
-std::vector<NamedLimit> EveryLimit() {
+std::vector<NamedLimit> EveryNamedLimit() {
   std::vector<NamedLimit> limits;
-  limits.push_back({"token", Shared("6/3s")});
-  limits.push_back({"slow", Shared("2/1h burst 5")});
-  limits.push_back({"owing", Shared("6/3s", {.overdraft = true})});
-  limits.push_back({"year", Shared("4/8784h")});  // Too long for single numbers.
-  limits.push_back({"meter", Shared("5/2s", {.algorithm = Algorithm::kLeakyBucket})});
+  limits.push_back({"token", redis::SharedLimit("6/3s")});
+  limits.push_back({"slow", redis::SharedLimit("2/1h burst 5")});
+  limits.push_back({"owing", redis::SharedLimit("6/3s", {.overdraft = true})});
+  limits.push_back({"year", redis::SharedLimit("4/8784h")});  // Too long for single numbers.
+  limits.push_back({"meter", redis::SharedLimit("5/2s", {.algorithm = Algorithm::kLeakyBucket})});
   limits.push_back(
-      {"queue", Shared("5/2s", {.algorithm = Algorithm::kLeakyBucket, .queue = true})});
-  limits.push_back({"fixed", Shared("7/5s", {.algorithm = Algorithm::kFixedWindow})});
-  limits.push_back({"sliding", Shared("7/5s", {.algorithm = Algorithm::kSlidingWindow})});
+      {"queue", redis::SharedLimit("5/2s", {.algorithm = Algorithm::kLeakyBucket, .queue = true})});
+  limits.push_back({"fixed", redis::SharedLimit("7/5s", {.algorithm = Algorithm::kFixedWindow})});
   limits.push_back(
-      {"strict", Shared("7/5s", {.algorithm = Algorithm::kSlidingWindow, .strict = true})});
-  limits.push_back({"log", Shared("7/5s", {.algorithm = Algorithm::kSlidingLog})});
-  limits.push_back({"places", Shared("4 concurrent", {.lease = kLease})});
+      {"sliding", redis::SharedLimit("7/5s", {.algorithm = Algorithm::kSlidingWindow})});
+  limits.push_back({"strict", redis::SharedLimit("7/5s", {.algorithm = Algorithm::kSlidingWindow,
+                                                          .strict = true})});
+  limits.push_back({"log", redis::SharedLimit("7/5s", {.algorithm = Algorithm::kSlidingLog})});
+  limits.push_back({"places", redis::SharedLimit("4 concurrent", {.lease = kLease})});
   limits.push_back({"day", *Limit::Make({.algorithm = Algorithm::kFixedWindow,
                                          .count = 9,
                                          .align = Align::kCalendar,
@@ -228,7 +220,7 @@ class TwoStores {
 
   Random random_;
   Now now_{SteadyTime(kStart.time_since_epoch()), kStart};
-  const std::vector<NamedLimit> limits_ = EveryLimit();
+  const std::vector<NamedLimit> limits_ = EveryNamedLimit();
   std::vector<LimitInForce> in_force_;
   MemoryStore memory_;
   ScriptStore shared_{ScriptStore::Expiry::kAsTold};

@@ -17,7 +17,7 @@ namespace {
 using Expiry = ScriptStore::Expiry;
 
 // Eighteen runs make more than a million steps.
-constexpr std::uint64_t kFewer = 16;
+constexpr std::uint64_t kFewerScriptTraces = 16;
 
 std::optional<std::string> RunOnScript(const Trace& trace, Expiry expiry) {
   const auto limit = SharedLimit(trace.spec);
@@ -36,12 +36,12 @@ TEST_P(ScriptOracle, AgreesAtEveryStepWhileTheClockGoesOn) {
   TraceOptions options = SharedOptions();
   options.plain = true;
   const auto trial = [](const Trace& trace) { return RunOnScript(trace, Expiry::kAsTold); };
-  EXPECT_EQ(RunTraces(GetParam(), options, trial, kFewer), std::nullopt);
+  EXPECT_EQ(RunTraces(GetParam(), options, trial, kFewerScriptTraces), std::nullopt);
 }
 
 TEST_P(ScriptOracle, AgreesAtEveryStepWhateverIsAskedAndWhereverTheClockGoes) {
   const auto trial = [](const Trace& trace) { return RunOnScript(trace, Expiry::kNever); };
-  EXPECT_EQ(RunTraces(GetParam(), SharedOptions(), trial, kFewer), std::nullopt);
+  EXPECT_EQ(RunTraces(GetParam(), SharedOptions(), trial, kFewerScriptTraces), std::nullopt);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryAlgorithm, ScriptOracle, testing::ValuesIn(kEveryFamily),

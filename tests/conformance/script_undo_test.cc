@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "asked_groups.h"
 #include "random.h"
 #include "script_store.h"
 
@@ -17,8 +18,6 @@ namespace weir::conformance {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr WallTime kStart{std::chrono::sys_days(std::chrono::year(2026) / 3 / 1)};
 
 // Drains its charges in the order in which they came.
 class RememberingBucket {

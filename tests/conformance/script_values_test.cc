@@ -6,34 +6,30 @@
 
 #include <gtest/gtest.h>
 
+#include "asked_groups.h"
 #include "script_store.h"
 #include "store/redis/key_text.h"
 #include "store/redis/reservation_id.h"
+#include "store/redis/shared_limit_under_test.h"
 
 namespace weir::conformance {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr WallTime kStart{std::chrono::sys_days(std::chrono::year(2026) / 3 / 1)};
-
-Limit Shared(std::string_view text, LimitSpec defaults = {}) {
-  return *Limit::Parse(text, std::move(defaults))->ForSharedStore();
-}
-
-std::vector<Limit> EveryLimit() {
-  return {Shared("10/10s"),
-          Shared("10/8000h"),
-          Shared("10/10s", {.algorithm = Algorithm::kLeakyBucket, .queue = true}),
-          Shared("10/10s", {.algorithm = Algorithm::kFixedWindow}),
+std::vector<Limit> OneLimitPerState() {
+  return {redis::SharedLimit("10/10s"),
+          redis::SharedLimit("10/8000h"),
+          redis::SharedLimit("10/10s", {.algorithm = Algorithm::kLeakyBucket, .queue = true}),
+          redis::SharedLimit("10/10s", {.algorithm = Algorithm::kFixedWindow}),
           *Limit::Make({.algorithm = Algorithm::kFixedWindow,
                         .count = 10,
                         .align = Align::kCalendar,
                         .calendar = CalendarPeriod::kMonth}),
-          Shared("10/10s", {.algorithm = Algorithm::kSlidingWindow}),
-          Shared("10/10s", {.algorithm = Algorithm::kSlidingWindow, .strict = true}),
-          Shared("10/10s", {.algorithm = Algorithm::kSlidingLog}),
-          Shared("10 concurrent lease 10s")};
+          redis::SharedLimit("10/10s", {.algorithm = Algorithm::kSlidingWindow}),
+          redis::SharedLimit("10/10s", {.algorithm = Algorithm::kSlidingWindow, .strict = true}),
+          redis::SharedLimit("10/10s", {.algorithm = Algorithm::kSlidingLog}),
+          redis::SharedLimit("10 concurrent lease 10s")};
 }
 
 class ScriptValues : public testing::Test {
@@ -82,10 +78,10 @@ class ScriptValues : public testing::Test {
 };
 
 TEST_F(ScriptValues, ThatAreNotOursAreReplacedAndCountedAndFailNoOtherKey) {
-  const Limit other = Shared("1000/10s");
+  const Limit other = redis::SharedLimit("1000/10s");
   std::size_t expected = 0;
   std::int64_t other_left = 1000;
-  for (const Limit& limit : EveryLimit()) {
+  for (const Limit& limit : OneLimitPerState()) {
     const std::string key = KeyOf("ann", limit);
     Ask("ann", limit, 3);
     const std::string good = ValueOf(key);
@@ -130,7 +126,7 @@ TEST_F(ScriptValues, ThatAreNotOursAreReplacedAndCountedAndFailNoOtherKey) {
 }
 
 TEST_F(ScriptValues, OfAnEmptyStringAreNotOursEither) {
-  for (const Limit& limit : EveryLimit()) {
+  for (const Limit& limit : OneLimitPerState()) {
     const std::string key = KeyOf("ann", limit);
     store_.redis().Execute({"SET", key, "", "PX", "60000"});
     EXPECT_TRUE(Ask("ann", limit, 1).allowed);
@@ -139,8 +135,8 @@ TEST_F(ScriptValues, OfAnEmptyStringAreNotOursEither) {
 }
 
 TEST_F(ScriptValues, AreWrittenOnlyByWhatChangesThem) {
-  for (const Limit& limit : EveryLimit()) {
-    const Limit other = Shared("100/10s");
+  for (const Limit& limit : OneLimitPerState()) {
+    const Limit other = redis::SharedLimit("100/10s");
     const std::int64_t all = limit.spec().queue ? 11 : 10;
     Ask("ann", limit, all);
     Ask("bob", other, 5);
@@ -160,7 +156,7 @@ TEST_F(ScriptValues, AreWrittenOnlyByWhatChangesThem) {
 
 TEST_F(ScriptValues, ExpireWhenTheyAreFreshAndNotSooner) {
   now_ += 123us;
-  for (const Limit& limit : EveryLimit()) {
+  for (const Limit& limit : OneLimitPerState()) {
     const Decision decision = Ask("ann", limit, 4);
     const auto expires_at = *store_.redis().keyspace().ExpiresAt(KeyOf("ann", limit));
     const Duration ttl = std::chrono::milliseconds(expires_at) - now_.time_since_epoch();
@@ -174,15 +170,16 @@ TEST_F(ScriptValues, OfWindowsAreScaledWhenThePolicyChangesAndKeptWhenOnlyTheTie
                          LimitSpec{.algorithm = Algorithm::kSlidingWindow},
                          LimitSpec{.algorithm = Algorithm::kSlidingWindow, .strict = true},
                          LimitSpec{.algorithm = Algorithm::kSlidingLog}}) {
-    const Limit ten = Shared("10/10s", spec);
-    const Limit twenty = Shared("20/10s", spec);
-    const Limit three = Shared("3/10s", spec);
+    const Limit ten = redis::SharedLimit("10/10s", spec);
+    const Limit twenty = redis::SharedLimit("20/10s", spec);
+    const Limit three = redis::SharedLimit("3/10s", spec);
     Ask("ann", ten, 5);
-    EXPECT_EQ(Ask("ann", twenty, 1).remaining, 9) << KeyOf("ann", ten);  // 5 of 10: 10 of 20.
-    EXPECT_EQ(Ask("ann", three, 1).remaining, 0) << KeyOf("ann", ten);   // 11 of 20: 2 of 3.
-    EXPECT_EQ(Remaining("ann", Shared("10/20s", spec)), 10);             // Starts anew.
+    EXPECT_EQ(Ask("ann", twenty, 1).remaining, 9) << KeyOf("ann", ten);   // 5 of 10: 10 of 20.
+    EXPECT_EQ(Ask("ann", three, 1).remaining, 0) << KeyOf("ann", ten);    // 11 of 20: 2 of 3.
+    EXPECT_EQ(Remaining("ann", redis::SharedLimit("10/20s", spec)), 10);  // Starts anew.
 
-    std::array<Limit, 2> tiers{Shared("10/10s", spec), Shared("20/10s", spec)};
+    std::array<Limit, 2> tiers{redis::SharedLimit("10/10s", spec),
+                               redis::SharedLimit("20/10s", spec)};
     Limit::ShareKeys(tiers);
     Ask("bob", tiers[0], 5);
     EXPECT_EQ(Ask("bob", tiers[1], 1).remaining, 14);
@@ -191,7 +188,7 @@ TEST_F(ScriptValues, OfWindowsAreScaledWhenThePolicyChangesAndKeptWhenOnlyTheTie
 }
 
 TEST_F(ScriptValues, OfAClockThatWasSetBackLockNobodyOutForLongerThanADrain) {
-  for (const Limit& limit : EveryLimit()) {
+  for (const Limit& limit : OneLimitPerState()) {
     now_ = kStart + 12h;
     const std::int64_t all = limit.spec().queue ? 11 : 10;
     EXPECT_TRUE(Ask("ann", limit, all).allowed);
@@ -206,7 +203,7 @@ TEST_F(ScriptValues, OfAClockThatWasSetBackLockNobodyOutForLongerThanADrain) {
 
 TEST_F(ScriptValues, OfOneKeyAreSharedByAllGroupsOfACall) {
   std::string name = "a";
-  for (const Limit& limit : EveryLimit()) {
+  for (const Limit& limit : OneLimitPerState()) {
     name.push_back('a');
     std::vector<Charge> charges(120, ChargeFor(name, limit));
     std::vector<Decision> decisions(charges.size());
@@ -226,7 +223,7 @@ TEST_F(ScriptValues, OfOneKeyAreSharedByAllGroupsOfACall) {
 }
 
 TEST_F(ScriptValues, OfAReservationInSeveralSlotsAreClaimedThroughTheFirst) {
-  const Limit limit = Shared("10/10s");
+  const Limit limit = redis::SharedLimit("10/10s");
   const Charge ann = ChargeFor("ann", limit, 4);
   const Charge bob = ChargeFor("bob", limit, 4);
   std::array<Decision, 2> decisions;
@@ -283,7 +280,7 @@ TEST_F(ScriptValues, OfAReservationInSeveralSlotsAreClaimedThroughTheFirst) {
 }
 
 TEST_F(ScriptValues, OfARecordThatIsNotOursAreAsGoodAsNone) {
-  const Limit limit = Shared("10/10s");
+  const Limit limit = redis::SharedLimit("10/10s");
   const Charge ann = ChargeFor("ann", limit, 4);
   Decision decision;
   Group group{.action = Action::kReserve, .charges = {&ann, 1}, .decisions = {&decision, 1}};

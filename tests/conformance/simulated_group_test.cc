@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "asked_groups.h"
 #include "simulated_store.h"
 
 namespace weir::conformance {
@@ -14,13 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr WallTime kStart{std::chrono::sys_days(std::chrono::year(2026) / 3 / 1)};
 constexpr Now kNow{SteadyTime(kStart.time_since_epoch()), kStart};
-
-class Ignored final : public Completion {
- public:
-  void OnDecided(Group&) noexcept override {}
-};
 
 class SplitReservation : public testing::TestWithParam<Servers> {
  protected:

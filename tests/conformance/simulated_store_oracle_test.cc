@@ -18,7 +18,7 @@ namespace weir::conformance {
 namespace {
 
 // For each family and layout.
-constexpr std::uint64_t kFewer = 100;
+constexpr std::uint64_t kFewerServerTraces = 100;
 
 // `spec` is that of the trace, unless a mistake is planted.
 std::optional<std::string> RunOnSimulator(const Trace& trace, Servers servers,
@@ -60,7 +60,7 @@ TEST_P(SimulatedStoreOracle, AgreesAtEveryStepWhateverIsAsked) {
   const auto trial = [servers](const Trace& trace) {
     return RunOnSimulator(trace, servers, trace.spec);
   };
-  EXPECT_EQ(RunTraces(family, options, trial, kFewer), std::nullopt);
+  EXPECT_EQ(RunTraces(family, options, trial, kFewerServerTraces), std::nullopt);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryAlgorithm, SimulatedStoreOracle,
@@ -96,7 +96,7 @@ class OneKey {
   // What is taken is kept as step 0.
   Decision Take() { return subject_.Do({.keeps = Keeps::kReceipt}, At(Duration(0))); }
   Decision GiveBack(Duration after) {
-    return subject_.Do({.number = 1, .verb = Verb::kSettle, .cost = 0, .of = 0}, At(after));
+    return subject_.Do({.number = 1, .verb = TraceVerb::kSettle, .cost = 0, .of = 0}, At(after));
   }
   const std::optional<Error>& error() const { return subject_.error(); }
 

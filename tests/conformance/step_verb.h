@@ -8,21 +8,21 @@
 
 namespace weir::conformance {
 
-inline weir::Verb StepVerb(Verb verb) {
+inline weir::Verb StepVerb(TraceVerb verb) {
   switch (verb) {
-    case Verb::kCheck:
+    case TraceVerb::kCheck:
       return weir::Verb::kCheck;
-    case Verb::kPeek:
+    case TraceVerb::kPeek:
       return weir::Verb::kPeek;
-    case Verb::kRefund:
+    case TraceVerb::kRefund:
       return weir::Verb::kRefund;
-    case Verb::kPenalize:
+    case TraceVerb::kPenalize:
       return weir::Verb::kPenalize;
-    case Verb::kReset:
+    case TraceVerb::kReset:
       return weir::Verb::kReset;
-    case Verb::kSettle:
+    case TraceVerb::kSettle:
       return weir::Verb::kSettle;
-    case Verb::kUnbook:
+    case TraceVerb::kUnbook:
       return weir::Verb::kUnbook;
   }
   std::unreachable();

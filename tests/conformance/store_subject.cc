@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "asked_groups.h"
 #include "step_verb.h"
 
 namespace weir::conformance {
@@ -12,11 +13,6 @@ namespace {
 constexpr Duration kForever = std::chrono::hours(24 * 365 * 5);
 
 constexpr std::string_view kRule = "rule";
-
-class Ignored final : public Completion {
- public:
-  void OnDecided(Group&) noexcept override {}
-};
 
 }  // namespace
 
@@ -31,7 +27,7 @@ Decision StoreSubject::Submit(Group& group, Now now) {
   return group.error ? Decision{} : group.decision;
 }
 
-Decision StoreSubject::Settle(const Action& action, Now now) {
+Decision StoreSubject::Settle(const TraceAction& action, Now now) {
   const LimitInForce in_force{.rule = store_.Hash(kRule), .name = kRule, .limit = &limit_};
   Group group{.action = action.cost == 0 ? weir::Action::kCancel : weir::Action::kCommit,
               .in_force = {&in_force, 1},
@@ -53,9 +49,9 @@ void StoreSubject::HearTime(Now now) {
   Submit(group, now);
 }
 
-Decision StoreSubject::Do(const Action& action, Now now) {
+Decision StoreSubject::Do(const TraceAction& action, Now now) {
   if (hears_time_first_) HearTime(now);
-  if (action.verb == Verb::kSettle) return Settle(action, now);
+  if (action.verb == TraceVerb::kSettle) return Settle(action, now);
   Charge charge{.rule = kRule,
                 .key = key_,
                 .hash = store_.Hash(key_),
@@ -63,7 +59,7 @@ Decision StoreSubject::Do(const Action& action, Now now) {
                 .cost = action.cost,
                 .verb = StepVerb(action.verb),
                 .wait = action.wait};
-  if (action.verb == Verb::kUnbook) {
+  if (action.verb == TraceVerb::kUnbook) {
     charge.reserved = taken_.at(action.of).receipt.charged;
     charge.receipt = taken_.at(action.of).receipt.at;
   }

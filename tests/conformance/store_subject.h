@@ -27,7 +27,7 @@ class StoreSubject final : public Subject {
   // next: has it hear the time before each step, for it names the windows of a calendar beforehand.
   void HearTimeFirst() noexcept { hears_time_first_ = limit_.calendar() != nullptr; }
 
-  Decision Do(const Action& action, Now now) override;
+  Decision Do(const TraceAction& action, Now now) override;
 
   // Of the last step: why nothing was decided, or nothing.
   const std::optional<Error>& error() const { return error_; }
@@ -42,7 +42,7 @@ class StoreSubject final : public Subject {
 
   void HearTime(Now now);
   Decision Submit(Group& group, Now now);
-  Decision Settle(const Action& action, Now now);
+  Decision Settle(const TraceAction& action, Now now);
 
   Store& store_;
   const Limit limit_;

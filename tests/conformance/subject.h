@@ -9,7 +9,7 @@
 
 namespace weir::conformance {
 
-enum class Verb : std::uint8_t {
+enum class TraceVerb : std::uint8_t {
   kCheck,
   kPeek,
   kRefund,    // Without a handle: oldest first.
@@ -26,9 +26,9 @@ enum class Keeps : std::uint8_t {
   kReservation,  // A later kSettle may. Of leases any that keeps something can be settled.
 };
 
-struct Action {
+struct TraceAction {
   int number = 0;  // Its place in the trace: how a later kSettle or kUnbook names it.
-  Verb verb = Verb::kCheck;
+  TraceVerb verb = TraceVerb::kCheck;
   std::int64_t cost = 1;
   Duration wait{0};
   Keeps keeps = Keeps::kNothing;  // kCheck.
@@ -39,7 +39,7 @@ struct Action {
 class Subject {
  public:
   virtual ~Subject() = default;
-  virtual Decision Do(const Action& action, Now now) = 0;
+  virtual Decision Do(const TraceAction& action, Now now) = 0;
 };
 
 }  // namespace weir::conformance

@@ -18,26 +18,26 @@ bool Reanswer(Trace& trace) {
     step.expected = oracle->Do(step.action, step.now);
     step.clock_damage = oracle->met_clock_damage();
     charged[step.action.number] =
-        step.action.verb == Verb::kCheck && step.expected.allowed && step.action.cost > 0;
+        step.action.verb == TraceVerb::kCheck && step.expected.allowed && step.action.cost > 0;
   }
   return true;
 }
 
-std::string_view NameOf(Verb verb) {
+std::string_view NameOf(TraceVerb verb) {
   switch (verb) {
-    case Verb::kCheck:
+    case TraceVerb::kCheck:
       return "check";
-    case Verb::kPeek:
+    case TraceVerb::kPeek:
       return "peek";
-    case Verb::kRefund:
+    case TraceVerb::kRefund:
       return "refund";
-    case Verb::kPenalize:
+    case TraceVerb::kPenalize:
       return "penalize";
-    case Verb::kReset:
+    case TraceVerb::kReset:
       return "reset";
-    case Verb::kSettle:
+    case TraceVerb::kSettle:
       return "settle";
-    case Verb::kUnbook:
+    case TraceVerb::kUnbook:
       return "unbook";
   }
   return "";
@@ -124,7 +124,7 @@ std::string Describe(const Trace& trace) {
                      " start wall=" + std::to_string(trace.start.wall.time_since_epoch().count()) +
                      "\n";
   for (const TraceStep& step : trace.steps) {
-    const Action& action = step.action;
+    const TraceAction& action = step.action;
     text += "  #" + std::to_string(action.number) +
             " t=" + std::to_string((step.now.steady - trace.start.steady).count()) +
             " wall=" + std::to_string((step.now.wall - trace.start.wall).count()) + " " +

@@ -56,7 +56,7 @@ struct TraceOptions {
 };
 
 struct TraceStep {
-  Action action;
+  TraceAction action;
   Now now;
   Decision expected;
   bool clock_damage = false;  // The oracle met it: this step mends the state, whatever its answer.

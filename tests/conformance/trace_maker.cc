@@ -64,8 +64,8 @@ const TraceStep& TraceMaker::Answer(Now at) {
   step.now = now_ = at;
   step.expected = last_ = oracle_->Do(step.action, now_);
   step.clock_damage = oracle_->met_clock_damage();
-  const Action& action = step.action;
-  const bool charged = action.verb == Verb::kCheck && last_.allowed && last_.cost > 0;
+  const TraceAction& action = step.action;
+  const bool charged = action.verb == TraceVerb::kCheck && last_.allowed && last_.cost > 0;
   if (charged && action.keeps != Keeps::kNothing) {
     open_.push_back({action.number, action.cost, action.keeps, at.steady});
   }
@@ -133,30 +133,31 @@ void TraceMaker::SetWall() {
 
 // --- What is asked ---
 
-Action TraceMaker::RandomAction() {
+TraceAction TraceMaker::RandomAction() {
   if (options_.plain) return PlainAction();
   const auto booked = [](const OpenCharge& charge) { return charge.keeps == Keeps::kReceipt; };
   const int settles = CanSettleAny() ? settle_weight_ : 0;
   const int unbooks = std::ranges::any_of(open_, booked) ? 3 : 0;
-  constexpr Verb kOrder[] = {Verb::kCheck, Verb::kPeek,   Verb::kRefund, Verb::kPenalize,
-                             Verb::kReset, Verb::kSettle, Verb::kUnbook};
-  Action action{.verb = kOrder[random_.Weighted({70, 7, 5, 3, 1, settles, unbooks})]};
-  if (action.verb == Verb::kSettle) return SettleOne();
-  if (action.verb == Verb::kUnbook) return UnbookLast();
+  constexpr TraceVerb kOrder[] = {TraceVerb::kCheck,    TraceVerb::kPeek,  TraceVerb::kRefund,
+                                  TraceVerb::kPenalize, TraceVerb::kReset, TraceVerb::kSettle,
+                                  TraceVerb::kUnbook};
+  TraceAction action{.verb = kOrder[random_.Weighted({70, 7, 5, 3, 1, settles, unbooks})]};
+  if (action.verb == TraceVerb::kSettle) return SettleOne();
+  if (action.verb == TraceVerb::kUnbook) return UnbookLast();
   action.cost = RandomCost();
   if (random_.Chance(12)) action.wait = RandomWait();
-  if (action.verb == Verb::kCheck) action.keeps = RandomKeeps();
+  if (action.verb == TraceVerb::kCheck) action.keeps = RandomKeeps();
   return action;
 }
 
-Action TraceMaker::PlainAction() {
+TraceAction TraceMaker::PlainAction() {
   const bool releases = family_ == Family::kConcurrency;
   if (releases && CanSettleAny() && random_.Chance(25)) {
-    Action release = SettleOne();
+    TraceAction release = SettleOne();
     release.cost = 0;
     return release;
   }
-  Action action;
+  TraceAction action;
   do {
     action.cost = RandomCost();
   } while (action.cost == 0);
@@ -193,14 +194,14 @@ TraceMaker::OpenCharge TraceMaker::TakeOut(std::size_t place) {
   return charge;
 }
 
-Action TraceMaker::SettleOne() {
+TraceAction TraceMaker::SettleOne() {
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < open_.size(); ++i) {
     if (CanSettle(open_[i])) places.push_back(i);
   }
   const auto which = random_.Between(0, static_cast<std::int64_t>(places.size()) - 1);
   const OpenCharge charge = TakeOut(places[static_cast<std::size_t>(which)]);
-  Action action{.verb = Verb::kSettle, .of = charge.number};
+  TraceAction action{.verb = TraceVerb::kSettle, .of = charge.number};
   switch (random_.Weighted({40, 15, 25, 18, 2})) {
     case 0:
       action.cost = 0;
@@ -220,10 +221,10 @@ Action TraceMaker::SettleOne() {
   return action;
 }
 
-Action TraceMaker::UnbookLast() {
+TraceAction TraceMaker::UnbookLast() {
   std::size_t place = open_.size() - 1;
   while (open_[place].keeps != Keeps::kReceipt) --place;
-  return {.verb = Verb::kUnbook, .cost = 0, .of = TakeOut(place).number};
+  return {.verb = TraceVerb::kUnbook, .cost = 0, .of = TakeOut(place).number};
 }
 
 std::int64_t TraceMaker::RandomCost() {

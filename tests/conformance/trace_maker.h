@@ -48,15 +48,15 @@ class TraceMaker {
   void MoveBy(Duration step);
   void SetWall();
 
-  Action RandomAction();
-  Action PlainAction();
+  TraceAction RandomAction();
+  TraceAction PlainAction();
   Keeps RandomKeeps();
   void EndLeases();
   bool CanSettle(const OpenCharge& charge) const;
   bool CanSettleAny() const;
   OpenCharge TakeOut(std::size_t place);
-  Action SettleOne();
-  Action UnbookLast();
+  TraceAction SettleOne();
+  TraceAction UnbookLast();
   std::int64_t RandomCost();
   std::int64_t RandomSmall() { return random_.Between(1, 5); }
   Duration RandomWait();

@@ -18,8 +18,8 @@
 namespace weir::on_servers {
 namespace {
 
-using conformance::Action;
-using conformance::Verb;
+using conformance::TraceAction;
+using conformance::TraceVerb;
 
 struct Entry {
   Event event;
@@ -66,9 +66,9 @@ class KeyJudge {
       ++failed_;
       return;
     }
-    Action action{.number = number, .cost = event.cost};
+    TraceAction action{.number = number, .cost = event.cost};
     if (event.released) {
-      action = {.number = -1, .verb = Verb::kSettle, .cost = 0, .of = number};
+      action = {.number = -1, .verb = TraceVerb::kSettle, .cost = 0, .of = number};
       promise_.Add(action, AsOf(event), {});
       // The oracle may have admitted others than the server did: it is asked about the same order,
       // in which it gives back only what it gave.

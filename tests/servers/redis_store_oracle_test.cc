@@ -26,7 +26,7 @@ Now AsOf(WallTime wall) { return {SteadyTime(wall.time_since_epoch()), wall}; }
 
 // A lease may end while the request to give it back is under way; then nobody knows it any more.
 bool EndedByItself(const Trace& trace, const TraceStep& step) {
-  if (trace.spec.algorithm != Algorithm::kConcurrency || step.action.verb != Verb::kSettle) {
+  if (trace.spec.algorithm != Algorithm::kConcurrency || step.action.verb != TraceVerb::kSettle) {
     return false;
   }
   const TraceStep& taken = trace.steps[static_cast<std::size_t>(step.action.of)];

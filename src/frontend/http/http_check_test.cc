@@ -12,8 +12,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr const char* kAnn = R"({"ip":"203.0.113.9","user":"ann"})";
-
 TEST(HttpCheck, AnswersExactlyAsDocumented) {
   HttpUnderTest http;
   const Now now = http.clock.Read();

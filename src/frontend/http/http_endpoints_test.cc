@@ -13,8 +13,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr const char* kAnn = R"({"ip":"203.0.113.9","user":"ann"})";
-
 std::string ReservationOf(const HttpReply& reply) {
   constexpr std::string_view kName = R"("reservation":")";
   const std::size_t at = reply.body.find(kName);

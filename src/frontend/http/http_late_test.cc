@@ -24,12 +24,12 @@ ExchangeUnderTest::Options Late() {
   return options;
 }
 
-const std::string kAnn = R"({"ip":"203.0.113.9","user":"ann","path":"/login"})";
+const std::string kAnnAtLogin = R"({"ip":"203.0.113.9","user":"ann","path":"/login"})";
 const std::string kProblem = "Accept: application/problem+json\r\n";
 
 const std::vector<std::string> kRequests = {
-    Post("/v1/check", kAnn),
-    Post("/v1/check", kAnn, kProblem),
+    Post("/v1/check", kAnnAtLogin),
+    Post("/v1/check", kAnnAtLogin, kProblem),
     Post("/v1/check", R"({"user":"mallory"})"),
     Post("/v1/check", R"({"ip":"10.1.2.3"})"),
     Post("/v1/check", R"({"user":"ann","cost":1000})"),
@@ -37,13 +37,13 @@ const std::vector<std::string> kRequests = {
     Post("/v1/check", R"({"user":)"),
     Post("/v1/check", R"({"user":"ann","headers":{"x-pad":")" + std::string(3000, 'x') + R"("}})"),
     Post("/v1/check", R"({"user":"ann","path":"/export"})"),
-    Post("/v1/check/batch", "[" + kAnn + R"(,{"user":"bob"},{"user":"mallory"}])"),
+    Post("/v1/check/batch", "[" + kAnnAtLogin + R"(,{"user":"bob"},{"user":"mallory"}])"),
     Post("/v1/check/batch", "[]"),
     Post("/v1/check/batch", R"([{"user":"bob"},{"rules":["nobody"]}])"),
     Post("/v1/limit", R"({"key":"k","limit":"2/min"})"),
     Post("/v1/limit", R"({"key":"k","limit":"2/min","algorithm":"fixed_window","cost":2})"),
     Post("/v1/limit", R"({"key":"k","limit":"often"})"),
-    Post("/v1/peek", kAnn),
+    Post("/v1/peek", kAnnAtLogin),
     Post("/v1/reserve", R"({"user":"ann","cost":3,"ttl_ms":5000})"),
     Post("/v1/reserve", R"({"user":"ann","cost":0})"),
     Post("/v1/commit", R"({"reservation":"0123456789abcdef"})", kProblem),
@@ -171,7 +171,7 @@ TEST(HttpLate, SaysThatTheStoreFailed) {
                                .limit = 100,
                                .cost = 1,
                                .retry_after = std::chrono::seconds(1)};
-  const HttpReply reply = http.Check(kAnn);
+  const HttpReply reply = http.Check(kAnnAtLogin);
   EXPECT_EQ(reply.status, 429);
   EXPECT_NE(reply.header("retry-after"), "(absent)");
   EXPECT_THAT(reply.body, HasSubstr(R"("reason":"store_failure","source":"closed")"));

@@ -13,6 +13,9 @@
 
 namespace weir {
 
+// The body of a request by Ann.
+inline constexpr const char* kAnn = R"({"ip":"203.0.113.9","user":"ann"})";
+
 struct HttpReply {
   int status = 0;
   std::map<std::string, std::string> headers{};  // Names in lower case.

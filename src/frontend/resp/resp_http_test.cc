@@ -18,7 +18,7 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr std::string_view kPolicy = R"(
+constexpr std::string_view kPolicyWithMessage = R"(
 rules:
   - name: per-user
     match: {user: present}
@@ -36,7 +36,7 @@ rules:
 )";
 
 TEST(RespHttp, SaysStatusAndHeadersOfWhatIsAllowed) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kPolicyWithMessage);
   EXPECT_THAT(resp.Ask("WEIR.CHECK * user ann ip 203.0.113.9 @http json"),
               AllOf(HasSubstr("source, memory, status, 200, headers, X-RateLimit-Limit: 1\r\n"
                               "X-RateLimit-Remaining: 0\r\nX-RateLimit-Reset: 1735689660\r\n"
@@ -46,7 +46,7 @@ TEST(RespHttp, SaysStatusAndHeadersOfWhatIsAllowed) {
 }
 
 TEST(RespHttp, SaysWhatADenialIsToldBy) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kPolicyWithMessage);
   resp.Ask("WEIR.CHECK * user ann");
   EXPECT_THAT(resp.Ask("WEIR.CHECK * user ann @http json"),
               AllOf(HasSubstr("status, 429, headers, Content-Type: application/json\r\n"),
@@ -62,7 +62,7 @@ TEST(RespHttp, SaysWhatADenialIsToldBy) {
 
 TEST(RespHttp, CountsItsFieldsInBothProtocols) {
   // The reader of the test refuses a reply whose header says another number.
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kPolicyWithMessage);
   EXPECT_THAT(resp.Ask("WEIR.CHECK * path /slow ip 203.0.113.9 @http json"),
               AllOf(HasSubstr("reservation, "), HasSubstr(", status, 200, ")));
   resp.Ask("HELLO 3");
@@ -73,7 +73,7 @@ TEST(RespHttp, CountsItsFieldsInBothProtocols) {
 TEST(RespHttp, FollowsTheFamiliesThatThePolicySays) {
   ExchangeUnderTest::Options options;
   options.settings.x_ratelimit_headers = false;
-  RespUnderTest resp(kPolicy, options);
+  RespUnderTest resp(kPolicyWithMessage, options);
   EXPECT_THAT(resp.Ask("WEIR.CHECK * user ann @http json"),
               AllOf(HasSubstr("RateLimit: \"per-user\""), Not(HasSubstr("X-RateLimit"))));
 }
@@ -85,7 +85,7 @@ TEST(RespHttp, SaysNothingWhereNoLimitHadASay) {
 }
 
 TEST(RespHttp, SpeaksOfALimitThatComesWithTheCall) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kPolicyWithMessage);
   EXPECT_THAT(
       resp.Ask("WEIR.LIMIT k 2/min @http json"),
       HasSubstr("RateLimit-Policy: \"default\";q=2;w=60\r\nRateLimit: \"default\";r=1;t=30"));
@@ -95,7 +95,7 @@ TEST(RespHttp, SpeaksOfALimitThatComesWithTheCall) {
 }
 
 TEST(RespHttp, RefusesOtherForms) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kPolicyWithMessage);
   EXPECT_THAT(resp.Ask("WEIR.CHECK * user ann @http xml"),
               HasSubstr("@http: \"xml\" is not allowed; write json or problem"));
   EXPECT_THAT(resp.Ask("WEIR.CHECK * user ann @http json @http json"), HasSubstr("given twice"));
@@ -105,7 +105,7 @@ TEST(RespHttp, RefusesOtherForms) {
   EXPECT_THAT(resp.Ask("WEIR.PEEK * user ann @http json"), HasSubstr("no such option"));
 }
 
-const std::vector<std::string> kCommands = {
+const std::vector<std::string> kHttpCommands = {
     "WEIR.CHECK * user ann ip 203.0.113.9 @http json",
     "WEIR.CHECK * user ann",
     "WEIR.CHECK * user ann @http problem",
@@ -126,21 +126,22 @@ std::string WithoutChance(std::string text) {
 }
 
 TEST(RespHttp, IsTheSameInABatchAndOneByOne) {
-  RespUnderTest together(kPolicy);
-  RespUnderTest apart(kPolicy);
-  const std::vector<std::string> replies = together.AskAll(kCommands);
-  ASSERT_EQ(replies.size(), kCommands.size());
-  for (std::size_t i = 0; i < kCommands.size(); ++i) {
-    EXPECT_EQ(WithoutChance(replies[i]), WithoutChance(apart.Ask(kCommands[i]))) << kCommands[i];
+  RespUnderTest together(kPolicyWithMessage);
+  RespUnderTest apart(kPolicyWithMessage);
+  const std::vector<std::string> replies = together.AskAll(kHttpCommands);
+  ASSERT_EQ(replies.size(), kHttpCommands.size());
+  for (std::size_t i = 0; i < kHttpCommands.size(); ++i) {
+    EXPECT_EQ(WithoutChance(replies[i]), WithoutChance(apart.Ask(kHttpCommands[i])))
+        << kHttpCommands[i];
   }
 }
 
 TEST(RespHttp, IsTheSameWhenTheAnswerComesLater) {
   ExchangeUnderTest::Options options;
   options.late = true;
-  RespUnderTest late(kPolicy, options);
-  RespUnderTest at_once(kPolicy);
-  for (const std::string& command : kCommands) {
+  RespUnderTest late(kPolicyWithMessage, options);
+  RespUnderTest at_once(kPolicyWithMessage);
+  for (const std::string& command : kHttpCommands) {
     late.AskAll({command});
     late.exchange.late.AnswerAll();
     std::string told;
@@ -151,7 +152,7 @@ TEST(RespHttp, IsTheSameWhenTheAnswerComesLater) {
 }
 
 TEST(RespHttp, IsToldToThoseWhoWaited) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kPolicyWithMessage);
   resp.AskAll({"WEIR.CHECK * user ann @wait_ms 500 @http json"});
   resp.exchange.Decide(
       resp.exchange.waits.at(0),

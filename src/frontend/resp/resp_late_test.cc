@@ -19,7 +19,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-constexpr std::string_view kPolicy = R"(
+constexpr std::string_view kPolicyOfUsersAndPlaces = R"(
 rules:
   - name: per-user
     key: user
@@ -42,42 +42,43 @@ std::string WithoutIds(const std::string& bytes) {
                             "$$16\r\n----------------\r\n");
 }
 
-const std::vector<std::string> kCommands = {"WEIR.CHECK * user ann",
-                                            "WEIR.CHECK per-user user ann @cost 2",
-                                            "WEIR.CHECK nobody user ann",
-                                            "WEIR.CHECK * path /slow ip 203.0.113.9",
-                                            "WEIR.CHECK * user ann @cost 4",
-                                            "WEIR.CHECK * user ann @cost x",
-                                            "WEIR.PEEK * user ann",
-                                            "WEIR.RESERVE per-user user bob @cost 2 @ttl_ms 5000",
-                                            "WEIR.RESERVE per-user user bob @cost 0",
-                                            "WEIR.REFUND per-user user ann @cost 1",
-                                            "WEIR.PENALIZE per-user user ann @cost 2",
-                                            "WEIR.PENALIZE * user ann @cost 2",
-                                            "WEIR.RESET per-user user ann",
-                                            "WEIR.COMMIT 0123456789abcdef",
-                                            "WEIR.CANCEL nonsense",
-                                            "WEIR.RELEASE 0123456789abcdef",
-                                            "WEIR.LIMIT k 5/min @cost 2",
-                                            "WEIR.LIMIT k 5/min sliding_log",
-                                            "WEIR.LIMIT k 5",
-                                            "CL.THROTTLE cell 2 30 60",
-                                            "CL.THROTTLE cell 2 30 60 0",
-                                            "CL.THROTTLE cell 2 30 60 -1",
-                                            "CL.THROTTLE cell 2 30 60 3",
-                                            "CL.THROTTLE cell 2 30 60 9",
-                                            "CL.THROTTLE cell x 30 60",
-                                            "THROTTLE crab 3 30 60 2",
-                                            "THROTTLE crab 3 30 60 0",
-                                            "PING",
-                                            "HELLO 2",
-                                            "HELLO 3",
-                                            "FOO"};
+const std::vector<std::string> kLateCommands = {
+    "WEIR.CHECK * user ann",
+    "WEIR.CHECK per-user user ann @cost 2",
+    "WEIR.CHECK nobody user ann",
+    "WEIR.CHECK * path /slow ip 203.0.113.9",
+    "WEIR.CHECK * user ann @cost 4",
+    "WEIR.CHECK * user ann @cost x",
+    "WEIR.PEEK * user ann",
+    "WEIR.RESERVE per-user user bob @cost 2 @ttl_ms 5000",
+    "WEIR.RESERVE per-user user bob @cost 0",
+    "WEIR.REFUND per-user user ann @cost 1",
+    "WEIR.PENALIZE per-user user ann @cost 2",
+    "WEIR.PENALIZE * user ann @cost 2",
+    "WEIR.RESET per-user user ann",
+    "WEIR.COMMIT 0123456789abcdef",
+    "WEIR.CANCEL nonsense",
+    "WEIR.RELEASE 0123456789abcdef",
+    "WEIR.LIMIT k 5/min @cost 2",
+    "WEIR.LIMIT k 5/min sliding_log",
+    "WEIR.LIMIT k 5",
+    "CL.THROTTLE cell 2 30 60",
+    "CL.THROTTLE cell 2 30 60 0",
+    "CL.THROTTLE cell 2 30 60 -1",
+    "CL.THROTTLE cell 2 30 60 3",
+    "CL.THROTTLE cell 2 30 60 9",
+    "CL.THROTTLE cell x 30 60",
+    "THROTTLE crab 3 30 60 2",
+    "THROTTLE crab 3 30 60 0",
+    "PING",
+    "HELLO 2",
+    "HELLO 3",
+    "FOO"};
 
 // What commands that come together are answered, with answers at once, or in the order given.
 enum class Order { kAtOnce, kForwards, kBackwards };
 std::string RepliesTo(const std::vector<std::string>& commands, bool late, Order order) {
-  RespUnderTest resp(kPolicy, late ? Late() : ExchangeUnderTest::Options{});
+  RespUnderTest resp(kPolicyOfUsersAndPlaces, late ? Late() : ExchangeUnderTest::Options{});
   resp.exchange.late.at_once = order == Order::kAtOnce;
   std::string bytes;
   for (const std::string& command : commands) bytes += CommandOf(command);
@@ -90,16 +91,16 @@ std::string RepliesTo(const std::vector<std::string>& commands, bool late, Order
 }
 
 TEST(RespLate, AnswersEveryCommandAsAtOnce) {
-  const std::string expected = RepliesTo(kCommands, false, Order::kAtOnce);
-  EXPECT_EQ(RespUnderTest::ShowAll(expected).size(), kCommands.size());
-  EXPECT_EQ(RepliesTo(kCommands, true, Order::kAtOnce), expected);
-  EXPECT_EQ(RepliesTo(kCommands, true, Order::kForwards), expected);
-  EXPECT_EQ(RepliesTo(kCommands, true, Order::kBackwards), expected);
+  const std::string expected = RepliesTo(kLateCommands, false, Order::kAtOnce);
+  EXPECT_EQ(RespUnderTest::ShowAll(expected).size(), kLateCommands.size());
+  EXPECT_EQ(RepliesTo(kLateCommands, true, Order::kAtOnce), expected);
+  EXPECT_EQ(RepliesTo(kLateCommands, true, Order::kForwards), expected);
+  EXPECT_EQ(RepliesTo(kLateCommands, true, Order::kBackwards), expected);
 }
 
 RC_GTEST_PROP(RespLate, AnswersAnyPipelineAsAtOnce, ()) {
   const auto commands =
-      *rc::gen::container<std::vector<std::string>>(rc::gen::elementOf(kCommands));
+      *rc::gen::container<std::vector<std::string>>(rc::gen::elementOf(kLateCommands));
   const std::string expected = RepliesTo(commands, false, Order::kAtOnce);
   RC_ASSERT(RepliesTo(commands, true, Order::kAtOnce) == expected);
   RC_ASSERT(RepliesTo(commands, true, Order::kForwards) == expected);
@@ -107,7 +108,7 @@ RC_GTEST_PROP(RespLate, AnswersAnyPipelineAsAtOnce, ()) {
 }
 
 TEST(RespLate, AsksAllOfAPipelineBeforeAnyIsAnswered) {
-  RespUnderTest resp(kPolicy, Late());
+  RespUnderTest resp(kPolicyOfUsersAndPlaces, Late());
   EXPECT_THAT(resp.AskAll({"PING", "WEIR.CHECK * user ann", "CL.THROTTLE k 15 30 60", "PING",
                            "WEIR.PEEK * user ann"}),
               ElementsAre("+PONG"));
@@ -123,7 +124,7 @@ TEST(RespLate, AsksAllOfAPipelineBeforeAnyIsAnswered) {
 }
 
 TEST(RespLate, RepliesInTheVersionInWhichItWasAsked) {
-  RespUnderTest resp(kPolicy, Late());
+  RespUnderTest resp(kPolicyOfUsersAndPlaces, Late());
   resp.AskAll({"WEIR.CHECK * user ann", "HELLO 3", "WEIR.CHECK * user ann"});
   resp.exchange.late.AnswerAllBackwards();
   EXPECT_THAT(RespUnderTest::ShowAll(resp.exchange.Take()),
@@ -133,7 +134,7 @@ TEST(RespLate, RepliesInTheVersionInWhichItWasAsked) {
 TEST(RespLate, AsksNoMoreThanMayBeUnderWay) {
   ExchangeUnderTest::Options options = Late();
   options.bounds.held = 2;
-  RespUnderTest resp(kPolicy, options);
+  RespUnderTest resp(kPolicyOfUsersAndPlaces, options);
   std::string bytes;
   for (int i = 0; i < 10; ++i) bytes += CommandOf("WEIR.PEEK * user ann");
   resp.exchange.Send(bytes);
@@ -148,7 +149,7 @@ TEST(RespLate, AsksNoMoreThanMayBeUnderWay) {
 }
 
 TEST(RespLate, SaysWhatFailedToBeSettled) {
-  RespUnderTest resp(kPolicy, Late());
+  RespUnderTest resp(kPolicyOfUsersAndPlaces, Late());
   resp.exchange.late.at_once = true;
   resp.exchange.late.error = Error{ErrorCode::kDeadline, "the store did not answer in time"};
   EXPECT_EQ(resp.Ask("WEIR.COMMIT 0123456789abcdef"), "-TIMEOUT the store did not answer in time");
@@ -162,7 +163,7 @@ TEST(RespLate, SaysWhatFailedToBeSettled) {
 }
 
 TEST(RespLate, SaysThatTheStoreFailed) {
-  RespUnderTest resp(kPolicy, Late());
+  RespUnderTest resp(kPolicyOfUsersAndPlaces, Late());
   resp.exchange.late.at_once = true;
   resp.exchange.late.instead = Decision{.reason = Reason::kStoreFailure,
                                         .source = Source::kClosed,
@@ -177,7 +178,7 @@ TEST(RespLate, SaysThatTheStoreFailed) {
 }
 
 TEST(RespLate, DropsAnswersForAConnectionThatHasEnded) {
-  RespUnderTest resp(kPolicy, Late());
+  RespUnderTest resp(kPolicyOfUsersAndPlaces, Late());
   resp.AskAll({"WEIR.CHECK * user ann"});
   resp.exchange.Reconnect();
   resp.AskAll({"WEIR.PEEK * user ann"});
@@ -188,7 +189,7 @@ TEST(RespLate, DropsAnswersForAConnectionThatHasEnded) {
 }
 
 TEST(RespLate, LetsWaitsAndQuestionsKeepTheirOrder) {
-  RespUnderTest resp(kPolicy, Late());
+  RespUnderTest resp(kPolicyOfUsersAndPlaces, Late());
   EXPECT_THAT(resp.AskAll({"WEIR.CHECK * user ann", "WEIR.CHECK * user ann @wait_ms 500",
                            "WEIR.CHECK * user ann"}),
               IsEmpty());

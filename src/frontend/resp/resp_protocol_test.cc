@@ -17,7 +17,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr std::string_view kPolicy = R"(
+constexpr std::string_view kPolicyOfPlans = R"(
 rules:
   - name: per-user
     match: {user: "*"}
@@ -42,7 +42,7 @@ std::size_t Refused(const RespUnderTest& resp, Refusal why) {
 }
 
 TEST(WeirCheck, AnswersADecisionAsAFlatArray) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kPolicyOfPlans);
   EXPECT_EQ(resp.Ask("WEIR.CHECK * user ann"),
             "[allowed, 1, rule, per-user, limit, 3, remaining, 2, cost, 1, retry_after, 0, "
             "retry_after_ms, 0, reset_after, 20, reset_after_ms, 20000, reset_at, 1735689620, "
@@ -50,7 +50,7 @@ TEST(WeirCheck, AnswersADecisionAsAFlatArray) {
 }
 
 TEST(WeirCheck, AnswersADecisionAsAMapInResp3) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kPolicyOfPlans);
   resp.Ask("HELLO 3");
   EXPECT_EQ(resp.Ask("weir.check per-user user ann @cost 3"),
             "{allowed: true, rule: per-user, limit: 3, remaining: 0, cost: 3, retry_after: 0, "
@@ -62,7 +62,7 @@ TEST(WeirCheck, AnswersADecisionAsAMapInResp3) {
 }
 
 TEST(WeirCheck, SaysNullWhereWaitingNeverHelps) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kPolicyOfPlans);
   EXPECT_THAT(resp.Ask("WEIR.CHECK * user ann @cost 4"),
               HasSubstr("retry_after, null, retry_after_ms, null, reset_after, 0,"));
   resp.Ask("HELLO 3");
@@ -88,7 +88,7 @@ tiers: {t: {}}
 }
 
 TEST(WeirCheck, NamesTheFieldThatIsWrong) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kPolicyOfPlans);
   EXPECT_EQ(resp.Ask("WEIR.CHECK nobody user ann"), "-ERR unknown rule \"nobody\"");
   EXPECT_EQ(resp.Ask("WEIR.CHECK * user"), "-ERR \"user\": its value is missing");
   EXPECT_EQ(resp.Ask("WEIR.CHECK * user a user b"), "-ERR \"user\": given twice; write it once");
@@ -112,7 +112,7 @@ TEST(WeirCheck, NamesTheFieldThatIsWrong) {
 }
 
 TEST(WeirCheck, HasAnAddressWhereOneBelongs) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kPolicyOfPlans);
   for (const std::string verb : {"WEIR.CHECK * ", "WEIR.PEEK * ", "WEIR.RESERVE * "}) {
     for (const std::string ip : {"1.2.3.4:5678", "999.1.1.1", "unknown", "[::1]", "fe80::1%eth0"}) {
       EXPECT_EQ(resp.Ask(verb + "ip " + ip),
@@ -124,13 +124,13 @@ TEST(WeirCheck, HasAnAddressWhereOneBelongs) {
 }
 
 TEST(WeirCheck, SaysNothingOfTheValuesOfAttributes) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kPolicyOfPlans);
   EXPECT_THAT(resp.Ask("WEIR.CHECK * api_key s3cret api_key s3cret"),
               testing::Not(HasSubstr("s3cret")));
 }
 
 TEST(WeirCheck, RefusesMoreNamedAttributesThanAnybodyNeeds) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kPolicyOfPlans);
   std::string command = "WEIR.CHECK *";
   for (int i = 0; i < 64; ++i) command += " header.h" + std::to_string(i) + " v";
   EXPECT_THAT(resp.Ask(command), StartsWith("[allowed"));
@@ -146,7 +146,7 @@ TEST(WeirCheck, RefusesMoreNamedAttributesThanAnybodyNeeds) {
 }
 
 TEST(Pipeline, IsAnsweredInOrderWhateverIsInIt) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kPolicyOfPlans);
   const std::vector<std::string> replies =
       resp.AskAll({"WEIR.CHECK * user ann", "WEIR.CHECK * user ann", "CL.THROTTLE k 15 30 60",
                    "WEIR.CHECK * bad", "WEIR.CHECK * user ann", "PING", "CL.THROTTLE k 15 30 60",
@@ -184,7 +184,7 @@ TEST(Pipeline, IsAnsweredTheSameWayInPieces) {
   const std::string bytes = CommandOf("WEIR.CHECK * user ann") + "PING \"a b\"\r\n" +
                             CommandOf("CL.THROTTLE k 15 30 60 2") + CommandOf("HELLO 3") +
                             CommandOf("WEIR.PEEK per-user user ann");
-  RespUnderTest whole(kPolicy);
+  RespUnderTest whole(kPolicyOfPlans);
   std::string expected = whole.exchange.Send(bytes);
   // The id of the connection differs.
   const auto without_id = [](std::string text) {
@@ -192,7 +192,7 @@ TEST(Pipeline, IsAnsweredTheSameWayInPieces) {
     return text.erase(at, text.find("$4\r\nmode", at) - at);
   };
   for (const std::size_t piece : {1U, 2U, 7U, 30U}) {
-    RespUnderTest pieces(kPolicy);
+    RespUnderTest pieces(kPolicyOfPlans);
     EXPECT_EQ(without_id(pieces.exchange.SendInPieces(bytes, piece)), without_id(expected));
   }
 }
@@ -200,7 +200,7 @@ TEST(Pipeline, IsAnsweredTheSameWayInPieces) {
 TEST(Pipeline, StopsWhenTheRepliesAreFullAndGoesOnLater) {
   ExchangeUnderTest::Options options;
   options.bounds.bytes = 1'000;
-  RespUnderTest resp(kPolicy, options);
+  RespUnderTest resp(kPolicyOfPlans, options);
   std::string bytes;
   for (int i = 0; i < 1'000; ++i) bytes += CommandOf("WEIR.CHECK * user ann");
   std::size_t replies = RespUnderTest::ShowAll(resp.exchange.Send(bytes)).size();
@@ -216,7 +216,7 @@ TEST(Pipeline, StopsWhenTheRepliesAreFullAndGoesOnLater) {
 }
 
 TEST(Framing, LostIsSaidAndEndsTheConnection) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kPolicyOfPlans);
   EXPECT_THAT(RespUnderTest::ShowAll(resp.exchange.Send(CommandOf("PING") + "*x\r\nPING\r\n")),
               ElementsAre("+PONG", "-ERR Protocol error: invalid multibulk length"));
   EXPECT_TRUE(resp.exchange.replies().closing());
@@ -227,7 +227,7 @@ TEST(Framing, LostIsSaidAndEndsTheConnection) {
 TEST(Framing, OfTooLargeACommandIsRefusedBeforeItComes) {
   ExchangeUnderTest::Options options;
   options.settings.limits.command = 1'000;
-  RespUnderTest resp(kPolicy, options);
+  RespUnderTest resp(kPolicyOfPlans, options);
   EXPECT_THAT(resp.exchange.Send("*2\r\n$4\r\nECHO\r\n$1000\r\n"),
               StartsWith("-ERR Protocol error: too large"));
   EXPECT_TRUE(resp.exchange.replies().closing());
@@ -235,21 +235,21 @@ TEST(Framing, OfTooLargeACommandIsRefusedBeforeItComes) {
 }
 
 TEST(Framing, SaysHowManyBytesAreAwaited) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kPolicyOfPlans);
   EXPECT_EQ(resp.exchange.Send("*2\r\n$4\r\nECHO\r\n$1000\r\nx"), "");
   EXPECT_EQ(resp.exchange.last.used, 0U);
   EXPECT_EQ(resp.exchange.last.wants, 14U + 7 + 1000 + 2);
 }
 
 TEST(Framing, OfABrowserEndsTheConnectionWithoutAWord) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kPolicyOfPlans);
   EXPECT_EQ(resp.exchange.Send("POST / HTTP/1.1\r\nHost: localhost\r\n\r\nWEIR.CHECK *\r\n"), "");
   EXPECT_TRUE(resp.exchange.replies().closing());
   EXPECT_EQ(Refused(resp, Refusal::kProtocol), 1U);
 }
 
 TEST(Waiting, HoldsTheReplyAndThoseBehindIt) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kPolicyOfPlans);
   const std::vector<std::string> replies =
       resp.AskAll({"WEIR.CHECK * user ann", "WEIR.CHECK per-user user bob @wait_ms 500 @cost 2",
                    "PING", "HELLO 3", "WEIR.CHECK * user bob @wait_ms 0"});
@@ -272,7 +272,7 @@ TEST(Waiting, HoldsTheReplyAndThoseBehindIt) {
 }
 
 TEST(Waiting, SaysOverloadAsADecision) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kPolicyOfPlans);
   resp.Ask("WEIR.CHECK * user ann @wait_ms 500");
   resp.exchange.Decide(resp.exchange.waits.at(0),
                        {.decision = {.reason = Reason::kOverload, .retry_after = kNever}});
@@ -280,7 +280,7 @@ TEST(Waiting, SaysOverloadAsADecision) {
 }
 
 TEST(WeirPeek, TakesNothing) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kPolicyOfPlans);
   EXPECT_THAT(resp.Ask("WEIR.PEEK * user ann @cost 3"), HasSubstr("remaining, 3, cost, 3"));
   EXPECT_THAT(resp.Ask("WEIR.PEEK * user ann @cost 3"), HasSubstr("remaining, 3, cost, 3"));
   EXPECT_THAT(resp.Ask("WEIR.PEEK * user ann @wait_ms 0"), HasSubstr("allowed, 1"));
@@ -294,7 +294,7 @@ std::string ReservationIn(const std::string& reply) {
 }
 
 TEST(WeirReserve, IsSettledAtWhatItReallyCost) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kPolicyOfPlans);
   const std::string reserved = resp.Ask("WEIR.RESERVE per-user user ann @cost 3 @ttl_ms 5000");
   EXPECT_THAT(reserved, HasSubstr("remaining, 0, cost, 3"));
   const std::string id = ReservationIn(reserved);
@@ -307,13 +307,13 @@ TEST(WeirReserve, IsSettledAtWhatItReallyCost) {
 }
 
 TEST(WeirReserve, IsGivenBackWhenItIsCancelled) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kPolicyOfPlans);
   const std::string id = ReservationIn(resp.Ask("WEIR.RESERVE per-user user ann @cost 3"));
   EXPECT_THAT(resp.Ask("WEIR.CANCEL " + id), HasSubstr("remaining, 3"));
 }
 
 TEST(WeirRelease, FreesAPlace) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kPolicyOfPlans);
   resp.Ask("WEIR.CHECK two-at-once path /slow ip 203.0.113.9");
   const std::string id = ReservationIn(resp.Ask("WEIR.CHECK * path /slow ip 203.0.113.9"));
   EXPECT_THAT(resp.Ask("WEIR.CHECK * path /slow ip 203.0.113.9"), HasSubstr("allowed, 0"));
@@ -322,7 +322,7 @@ TEST(WeirRelease, FreesAPlace) {
 }
 
 TEST(WeirManage, RefundsPenalizesAndResetsANamedRule) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kPolicyOfPlans);
   resp.Ask("WEIR.CHECK * user ann @cost 3");
   EXPECT_THAT(resp.Ask("WEIR.REFUND per-user user ann @cost 2"), HasSubstr("remaining, 2"));
   EXPECT_THAT(resp.Ask("WEIR.PENALIZE per-user user ann @cost 2"), HasSubstr("remaining, 0"));
@@ -333,7 +333,7 @@ TEST(WeirManage, RefundsPenalizesAndResetsANamedRule) {
 }
 
 TEST(WeirLimit, CountsAKeyUnderALimitOfItsOwn) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kPolicyOfPlans);
   EXPECT_THAT(resp.Ask("WEIR.LIMIT k 5/min @cost 2"), HasSubstr("limit, 5, remaining, 3, cost, 2"));
   EXPECT_THAT(resp.Ask("WEIR.LIMIT k 5/min fixed_window @cost 2"), HasSubstr("remaining, 3"));
   EXPECT_THAT(resp.Ask("WEIR.LIMIT k 5/min fixed_window"), HasSubstr("remaining, 2"));
@@ -346,7 +346,7 @@ TEST(WeirLimit, CountsAKeyUnderALimitOfItsOwn) {
 }
 
 TEST(Rights, AreAskedForBeforeAnything) {
-  RespUnderTest resp(kPolicy, {.access = {.token = "s3cret", .manage_token = "m4nage"}});
+  RespUnderTest resp(kPolicyOfPlans, {.access = {.token = "s3cret", .manage_token = "m4nage"}});
   EXPECT_THAT(resp.AskAll({"PING", "WEIR.CHECK *", "WEIR.CHECK", "FOO", "AUTH wrong"}),
               ElementsAre("-NOAUTH Authentication required.", "-NOAUTH Authentication required.",
                           "-NOAUTH Authentication required.", "-NOAUTH Authentication required.",
@@ -366,7 +366,7 @@ TEST(Rights, AreAskedForBeforeAnything) {
 }
 
 TEST(Rights, MayComeWithHello) {
-  RespUnderTest resp(kPolicy, {.access = {.token = "s3cret"}});
+  RespUnderTest resp(kPolicyOfPlans, {.access = {.token = "s3cret"}});
   EXPECT_THAT(resp.Ask("HELLO 3"), StartsWith("-NOAUTH HELLO must be called"));
   EXPECT_THAT(resp.Ask("HELLO 3 AUTH default wrong"), StartsWith("-WRONGPASS"));
   EXPECT_THAT(resp.Ask("HELLO 3 AUTH default s3cret SETNAME me"), HasSubstr("proto: 3"));
@@ -374,13 +374,13 @@ TEST(Rights, MayComeWithHello) {
 }
 
 TEST(Rights, ToManageAreNobodysWithoutAToken) {
-  RespUnderTest resp(kPolicy, {.access = {}});
+  RespUnderTest resp(kPolicyOfPlans, {.access = {}});
   EXPECT_THAT(resp.Ask("WEIR.REFUND per-user user ann"), StartsWith("-NOPERM"));
   EXPECT_THAT(resp.Ask("AUTH x"), StartsWith("-ERR AUTH <password> called without any password"));
 }
 
 TEST(Timeout, IsSaid) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kPolicyOfPlans);
   resp.exchange.Send("*2\r\n");
   resp.exchange.protocol().OnTimeout();
   EXPECT_EQ(resp.exchange.Take(), "-ERR Protocol error: the command was not completed\r\n");

@@ -13,6 +13,9 @@
 
 namespace weir {
 
+// A policy for tests that are not about rules.
+inline constexpr std::string_view kOneRule = "rules: [{name: r, key: user, limit: 10/min}]";
+
 inline std::string CommandOf(std::string_view words) {
   std::vector<std::string_view> split;
   while (!words.empty()) {

@@ -14,10 +14,8 @@ using testing::HasSubstr;
 using testing::MatchesRegex;
 using testing::StartsWith;
 
-constexpr std::string_view kPolicy = "rules: [{name: r, key: user, limit: 10/min}]";
-
 TEST(Session, GreetsInTheVersionThatWasAskedFor) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kOneRule);
   EXPECT_THAT(resp.Ask("HELLO"), MatchesRegex("\\[server, weir, version, 7.2.0, proto, 2, id, "
                                               "[0-9]+, mode, standalone, role, master, modules, "
                                               "\\[\\]\\]"));
@@ -31,7 +29,7 @@ TEST(Session, GreetsInTheVersionThatWasAskedFor) {
 }
 
 TEST(Session, LetsGoRedisConnect) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kOneRule);
   EXPECT_THAT(resp.AskAll({"hello 3", "client setinfo LIB-NAME go-redis(,go1.22)",
                            "client setinfo LIB-VER 9.7.0",
                            "client maint_notifications on moving-endpoint-type none"}),
@@ -39,7 +37,7 @@ TEST(Session, LetsGoRedisConnect) {
 }
 
 TEST(Session, LetsRedisPyConnect) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kOneRule);
   EXPECT_THAT(resp.AskAll({"CLIENT SETINFO LIB-NAME redis-py", "CLIENT SETINFO LIB-VER 5.0.1",
                            "SELECT 0", "SELECT 1"}),
               ElementsAre("+OK", "+OK", "+OK", "-ERR DB index is out of range"));
@@ -49,7 +47,7 @@ TEST(Session, LetsRedisPyConnect) {
 }
 
 TEST(Session, LetsIoredisBeReady) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kOneRule);
   const std::string info = resp.Ask("info");
   EXPECT_THAT(info, HasSubstr("\r\nloading:0\r\n"));
   EXPECT_THAT(info, HasSubstr("redis_version:7.2.0\r\n"));
@@ -59,7 +57,7 @@ TEST(Session, LetsIoredisBeReady) {
 }
 
 TEST(Session, TellsRedisCliOfItsCommands) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kOneRule);
   EXPECT_THAT(resp.Ask("COMMAND DOCS weir.check"),
               MatchesRegex("\\[weir.check, \\[summary, .*, since, 1.0.0, group, generic\\]\\]"));
   EXPECT_EQ(resp.Ask("COMMAND DOCS nothing"), "[]");
@@ -74,7 +72,7 @@ TEST(Session, TellsRedisCliOfItsCommands) {
 }
 
 TEST(Session, KeepsANameIfItIsOne) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kOneRule);
   EXPECT_EQ(resp.Ask("CLIENT GETNAME"), "null");
   EXPECT_EQ(resp.Ask("CLIENT SETNAME worker-1"), "+OK");
   EXPECT_EQ(resp.Ask("CLIENT GETNAME"), "worker-1");
@@ -86,7 +84,7 @@ TEST(Session, KeepsANameIfItIsOne) {
 }
 
 TEST(Session, RefusesWhatWouldChangeTheProtocolUnderTheClient) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kOneRule);
   for (const char* command : {"CLIENT REPLY OFF", "CLIENT TRACKING ON", "CLIENT KILL 1"}) {
     EXPECT_THAT(resp.Ask(command), StartsWith("-ERR unknown subcommand")) << command;
   }
@@ -96,20 +94,20 @@ TEST(Session, RefusesWhatWouldChangeTheProtocolUnderTheClient) {
 }
 
 TEST(Session, AnswersPingAndEcho) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kOneRule);
   EXPECT_THAT(
       resp.AskAll({"ping", "PING there", "ECHO this", "ECHO"}),
       ElementsAre("+PONG", "there", "this", "-ERR wrong number of arguments for 'echo' command"));
 }
 
 TEST(Session, EndsWithQuit) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kOneRule);
   EXPECT_THAT(resp.AskAll({"PING", "QUIT", "PING"}), ElementsAre("+PONG", "+OK"));
   EXPECT_TRUE(resp.exchange.replies().closing());
 }
 
 TEST(Session, RepeatsACommandItDoesNotKnow) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kOneRule);
   EXPECT_EQ(resp.Ask("foo a b"), "-ERR unknown command 'foo', with args beginning with: 'a' 'b' ");
   EXPECT_EQ(resp.Ask("foo"), "-ERR unknown command 'foo', with args beginning with: ");
   EXPECT_LT(resp.Ask("foo " + std::string(10'000, 'x')).size(), 300U);

@@ -19,10 +19,8 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr std::string_view kPolicy = "rules: [{name: r, key: user, limit: 10/min}]";
-
 TEST(ClThrottle, SaysWhatRedisCellSays) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kOneRule);
   for (int k = 1; k <= 16; ++k) {
     const std::string expected =
         "[0, 16, " + std::to_string(16 - k) + ", -1, " + std::to_string(2 * k) + "]";
@@ -35,7 +33,7 @@ TEST(ClThrottle, SaysWhatRedisCellSays) {
 }
 
 TEST(ClThrottle, DropsWhatIsLessThanAMillisecond) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kOneRule);
   EXPECT_EQ(resp.Ask("CL.THROTTLE k 0 1 2"), "[0, 1, 0, -1, 2]");
   resp.exchange.clock.Advance(1s - 999us);  // 1.000999 s are left, which are 1 s and no more.
   EXPECT_EQ(resp.Ask("CL.THROTTLE k 0 1 2"), "[1, 1, 0, 1, 1]");
@@ -44,7 +42,7 @@ TEST(ClThrottle, DropsWhatIsLessThanAMillisecond) {
 }
 
 TEST(ClThrottle, AnswersACallForNothingByWhetherTheKeyIsWithinItsBounds) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kOneRule);
   EXPECT_EQ(resp.Ask("CL.THROTTLE k 1 1 10 0"), "[0, 2, 2, -1, 0]");
   EXPECT_EQ(resp.Ask("CL.THROTTLE k 1 1 10 2"), "[0, 2, 0, -1, 20]");
   EXPECT_EQ(resp.Ask("CL.THROTTLE k 1 1 10 0"), "[0, 2, 0, -1, 20]");
@@ -53,7 +51,7 @@ TEST(ClThrottle, AnswersACallForNothingByWhetherTheKeyIsWithinItsBounds) {
 }
 
 TEST(ClThrottle, TakesNoCallForTheOneBeforeIt) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kOneRule);
   // The same bytes behind the key, cut into other words.
   const std::string four = "*6\r\n$11\r\nCL.THROTTLE\r\n$1\r\nk\r\n";
   const std::string three = "*5\r\n$11\r\nCL.THROTTLE\r\n$1\r\nk\r\n";
@@ -73,7 +71,7 @@ TEST(ClThrottle, TakesNoCallForTheOneBeforeIt) {
 }
 
 TEST(ClThrottle, TakesBackNothingThatAnotherLimitCounted) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kOneRule);
   EXPECT_EQ(resp.Ask("CL.THROTTLE k 99 100 36000 50"), "[0, 100, 50, -1, 18000]");
   EXPECT_EQ(resp.Ask("CL.THROTTLE k 1 10 60"), "[1, 2, 0, 17994, 18000]");
   EXPECT_EQ(resp.Ask("CL.THROTTLE k 1 10 60 0"), "[1, 2, 0, 17988, 18000]");
@@ -81,7 +79,7 @@ TEST(ClThrottle, TakesBackNothingThatAnotherLimitCounted) {
 }
 
 TEST(ClThrottle, KeepsUpWithMoreLimitsThanAreKept) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kOneRule);
   std::vector<std::string> commands;
   for (int i = 0; i < 300; ++i) {
     commands.push_back("CL.THROTTLE a 15 30 60 0");
@@ -101,14 +99,14 @@ TEST(ClThrottle, KeepsUpWithMoreLimitsThanAreKept) {
 }
 
 TEST(ClThrottle, GivesBackForANegativeQuantity) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kOneRule);
   resp.Ask("CL.THROTTLE k 15 30 60 10");
   EXPECT_EQ(resp.Ask("CL.THROTTLE k 15 30 60 -4"), "[0, 16, 10, -1, 12]");
   EXPECT_EQ(resp.Ask("CL.THROTTLE k 15 30 60 -100"), "[0, 16, 16, -1, 0]");
 }
 
 TEST(ClThrottle, RefusesWhatCannotBe) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kOneRule);
   EXPECT_EQ(resp.Ask("CL.THROTTLE k 15 0 60"), "-ERR Cell error: Zero rates are not supported");
   EXPECT_EQ(resp.Ask("CL.THROTTLE k 15 30 0"), "-ERR Cell error: Zero rates are not supported");
   EXPECT_EQ(resp.Ask("CL.THROTTLE k 15 30"),
@@ -127,7 +125,7 @@ TEST(ClThrottle, RefusesWhatCannotBe) {
 }
 
 TEST(Throttle, SaysWhatThrottlecrabSaysInItsOrder) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kOneRule);
   EXPECT_EQ(resp.Ask("THROTTLE k 10 100 60"), "[1, 10, 9, 1, 0]");
   for (int i = 0; i < 9; ++i) resp.Ask("THROTTLE k 10 100 60");
   EXPECT_EQ(resp.Ask("THROTTLE k 10 100 60"), "[0, 10, 0, 6, 1]");
@@ -254,7 +252,7 @@ std::string Text(const std::string& key, const RedisCell::Call& call) {
 }
 
 void Compare(RandomCalls& random, int calls, bool rate_changes, std::uint64_t seed) {
-  RespUnderTest resp(kPolicy);
+  RespUnderTest resp(kOneRule);
   RedisCell model;
   RedisCell::Call rate = random.Rate();
   // A key that has used more than an hour beyond what another rate allows is pulled back to that.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "lab/compare/passage.h"
+#include "lab/compare/shapes_under_test.h"
 
 namespace weir::lab {
 namespace {
@@ -13,9 +14,6 @@ using std::chrono::days;
 using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-constexpr Shape kShapes[] = {Shape::kSteady,   Shape::kPoisson,    Shape::kBurst,
-                             Shape::kBoundary, Shape::kLateWindow, Shape::kDiurnal};
 
 Traffic Made(TrafficOptions options) { return MakeTraffic(options).value(); }
 

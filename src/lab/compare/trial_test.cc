@@ -8,15 +8,13 @@
 #include <gtest/gtest.h>
 
 #include "lab/compare/contender.h"
+#include "lab/compare/shapes_under_test.h"
 
 namespace weir::lab {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-constexpr Shape kShapes[] = {Shape::kSteady,   Shape::kPoisson,    Shape::kBurst,
-                             Shape::kBoundary, Shape::kLateWindow, Shape::kDiurnal};
 
 Traffic TrafficOf(Shape shape, const Limit& limit, std::uint64_t seed = 1) {
   return MakeTraffic({.shape = shape,

@@ -4,21 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "lab/fleet/scenario_reader.h"
+#include "lab/fleet/scenarios_under_test.h"
 
 namespace weir::lab {
 namespace {
 
 using testing::HasSubstr;
 
-Scenario Read(const std::string& text) {
-  ScenarioReport report = ReadScenario(text, "s.yaml", ".");
-  for (const Problem& problem : report.problems) ADD_FAILURE() << problem.ToString();
-  return std::move(report.scenario).value();
-}
-
 TEST(Campaign, ComesToTheSameOnAnyNumberOfThreads) {
-  const Scenario scenario = Read(
+  const Scenario scenario = ScenarioOf(
       "policy: any\nduration: 3s\nstore: { layout: any }\nclients: [{ count: 3, rate: 10/s }]\n"
       "faults: [{ random: 1 }]\n");
   const CampaignResult one = RunCampaign(scenario, {.seed = 3, .seeds = 8, .threads = 1});
@@ -32,7 +26,7 @@ TEST(Campaign, ComesToTheSameOnAnyNumberOfThreads) {
 }
 
 TEST(Campaign, GoesOnAfterASeedThatIsNotCleanAndTellsOfAll) {
-  const Scenario scenario = Read(
+  const Scenario scenario = ScenarioOf(
       "policy: any\nduration: 1s\nclients: [{ rate: 10/s }]\nexpect: { requests: at least 1k }\n");
   const CampaignResult all = RunCampaign(scenario, {.seed = 5, .seeds = 6, .threads = 2});
   EXPECT_EQ(all.runs, 6U);

@@ -8,22 +8,16 @@
 
 #include "lab/fleet/campaign.h"
 #include "lab/fleet/fleet_report.h"
-#include "lab/fleet/scenario_reader.h"
+#include "lab/fleet/scenarios_under_test.h"
 
 namespace weir::lab {
 namespace {
 
 using testing::HasSubstr;
 
-Scenario Read(const std::string& text) {
-  ScenarioReport report = ReadScenario(text, "s.yaml", ".");
-  for (const Problem& problem : report.problems) ADD_FAILURE() << problem.ToString();
-  return std::move(report.scenario).value();
-}
-
 // One user who asks for twice the limit, and whatever else is said.
-Scenario With(const std::string& more) {
-  return Read(
+Scenario EagerUserWith(const std::string& more) {
+  return ScenarioOf(
       "duration: 6s\npolicy: { rules: [{ name: r, key: user, limit: 10/s burst 10 }] }\n"
       "clients: [{ name: eager, rate: 20/s, arrivals: steady, user: eager }]\n" +
       more);
@@ -45,9 +39,9 @@ class FleetTest : public testing::Test {
 TEST_F(FleetTest, RunsTheSameForTheSameSeedInEveryLayout) {
   for (const char* const layout : {"memory", "redis", "shards", "cluster", "sentinel"}) {
     const Scenario scenario =
-        Read(std::string("policy: any\nduration: 4s\nstore: { layout: ") + layout +
-             " }\nclients: [{ count: 3, rate: 10/s, hold: 10ms..90ms }]\n"
-             "faults: [{ random: 2 }]\n");
+        ScenarioOf(std::string("policy: any\nduration: 4s\nstore: { layout: ") + layout +
+                   " }\nclients: [{ count: 3, rate: 10/s, hold: 10ms..90ms }]\n"
+                   "faults: [{ random: 2 }]\n");
     const Record first = Run(scenario, 7).record;
     sim::LuaEngine another;
     const Record again = RunSeed(scenario, 7, another).record;
@@ -59,7 +53,7 @@ TEST_F(FleetTest, RunsTheSameForTheSameSeedInEveryLayout) {
 
 // Each time it is told of another master, a node used to connect anew to one that it still knew.
 TEST_F(FleetTest, KeepsToItsConnectionsWhenTwoServersTakeTurns) {
-  const Scenario scenario = Read(
+  const Scenario scenario = ScenarioOf(
       "duration: 9s\nstore: { layout: sentinel }\n"
       "policy: { rules: [{ name: r, key: user, limit: 10/s burst 10 }] }\n"
       "clients: [{ name: eager, rate: 60/s, arrivals: steady, user: eager }]\n"
@@ -75,13 +69,13 @@ TEST_F(FleetTest, KeepsToItsConnectionsWhenTwoServersTakeTurns) {
 }
 
 TEST_F(FleetTest, SharesALimitThroughTheStore) {
-  const Outcome outcome = Run(With("nodes: { count: 4 }\n"));
+  const Outcome outcome = Run(EagerUserWith("nodes: { count: 4 }\n"));
   EXPECT_NEAR(static_cast<double>(outcome.measures.all.admitted), 70, 2);
   EXPECT_EQ(outcome.measures.all.By(Source::kStore), outcome.measures.all.requests);
 }
 
 TEST_F(FleetTest, LimitsEveryNodeByItselfInMemory) {
-  const Outcome outcome = Run(With("nodes: { count: 4 }\nstore: { layout: memory }\n"));
+  const Outcome outcome = Run(EagerUserWith("nodes: { count: 4 }\nstore: { layout: memory }\n"));
   EXPECT_EQ(outcome.measures.all.By(Source::kMemory), outcome.measures.all.requests);
   EXPECT_EQ(outcome.measures.all.denied, 0U);
 }
@@ -93,7 +87,7 @@ TEST_F(FleetTest, DecidesByShareOpenOrClosedWhileTheStoreIsGone) {
   };
   for (const Case& it : {Case{"static", Source::kFallback}, Case{"open", Source::kOpen},
                          Case{"closed", Source::kClosed}}) {
-    const Outcome outcome = Run(Read(
+    const Outcome outcome = Run(ScenarioOf(
         "duration: 9s\npolicy: { rules: [{ name: r, key: user, limit: 10/s, on_store_failure: " +
         std::string(it.mode) +
         " }] }\nclients: [{ rate: 20/s }]\nfaults: [{ at: 2s, for: 2s, what: restart empty }]\n"));
@@ -105,7 +99,7 @@ TEST_F(FleetTest, DecidesByShareOpenOrClosedWhileTheStoreIsGone) {
 }
 
 TEST_F(FleetTest, PutsAnotherPolicyInForceOnEveryNode) {
-  const Outcome outcome = Run(With(
+  const Outcome outcome = Run(EagerUserWith(
       "faults:\n  - at: 3s\n    what: policy reload\n    policy: { rules: [{ name: r, key: user, "
       "limit: 5/s burst 5 }, { name: more, key: user, limit: 100/s }] }\n"));
   EXPECT_THAT(outcome.record.rules, testing::ElementsAre("r", "more"));
@@ -120,19 +114,19 @@ TEST_F(FleetTest, PutsAnotherPolicyInForceOnEveryNode) {
 
 TEST_F(FleetTest, SendsClientsElsewhereWhileANodeIsDown) {
   const std::string faults = "faults: [{ at: 2s, for: 1s, what: node restart, node: 1 }]\n";
-  const Outcome two = Run(With("nodes: { count: 2 }\n" + faults));
+  const Outcome two = Run(EagerUserWith("nodes: { count: 2 }\n" + faults));
   EXPECT_EQ(two.measures.unreached, 0U);
   for (const Asked& asked : two.record.asked) {
     const bool is_down = asked.at > std::chrono::seconds(2) && asked.at < std::chrono::seconds(3);
     EXPECT_TRUE(!is_down || asked.node == 1);
   }
-  const Outcome one = Run(With("nodes: { count: 1 }\n" + faults));
+  const Outcome one = Run(EagerUserWith("nodes: { count: 1 }\n" + faults));
   EXPECT_NEAR(static_cast<double>(one.measures.unreached), 20, 2);
 }
 
 TEST_F(FleetTest, AnswersWhenANodeThatStoodStillGoesOn) {
   const Outcome outcome =
-      Run(With("nodes: { count: 1 }\nfaults: [{ at: 2s, for: 1s, what: node pause }]\n"));
+      Run(EagerUserWith("nodes: { count: 1 }\nfaults: [{ at: 2s, for: 1s, what: node pause }]\n"));
   const auto late = std::ranges::count_if(
       outcome.record.asked, [](const Asked& asked) { return asked.at == std::chrono::seconds(3); });
   EXPECT_NEAR(static_cast<double>(late), 20, 1);
@@ -140,7 +134,7 @@ TEST_F(FleetTest, AnswersWhenANodeThatStoodStillGoesOn) {
 
 TEST_F(FleetTest, HasOneReplicaForOneFailoverAtATime) {
   // No scenario may say so, but whoever plans faults by hand might.
-  Scenario scenario = With(
+  Scenario scenario = EagerUserWith(
       "store: { layout: cluster }\nfaults:\n  - { at: 1s, what: failover, server: 1 }\n"
       "  - { at: 4s, what: failover, server: 2 }\n");
   for (FaultSpec& fault : scenario.faults) {
@@ -150,7 +144,7 @@ TEST_F(FleetTest, HasOneReplicaForOneFailoverAtATime) {
 }
 
 TEST_F(FleetTest, StrikesWhoeverIsMasterWhenAFaultBegins) {
-  const Outcome outcome = Run(With(
+  const Outcome outcome = Run(EagerUserWith(
       "store: { layout: sentinel }\nfaults:\n  - { at: 500ms, for: 500ms, what: failover }\n"
       "  - { at: 2s, for: 1s, what: read only }\n  - { at: 4s, for: 1s, what: restart empty }\n"));
   std::map<int, int> failed;  // By second.
@@ -165,7 +159,7 @@ TEST_F(FleetTest, StrikesWhoeverIsMasterWhenAFaultBegins) {
 
 TEST_F(FleetTest, SendsNothingWhereTheFirstRequestIsAgesAway) {
   for (const char* const arrivals : {"steady", "poisson"}) {
-    const Outcome outcome = Run(Read(
+    const Outcome outcome = Run(ScenarioOf(
         std::string("duration: 1s\nstore: { layout: memory }\npolicy: { rules: [{ name: r, key: "
                     "user, limit: 10/s }] }\nclients: [{ rate: 0.000000001/day, arrivals: ") +
         arrivals + " }]\n"));
@@ -174,17 +168,18 @@ TEST_F(FleetTest, SendsNothingWhereTheFirstRequestIsAgesAway) {
 }
 
 TEST_F(FleetTest, WaitsForTheLastAnswerHoweverLongTheTimeout) {
-  const Outcome outcome =
-      Run(With("store: { timeout: 5s }\nfaults: [{ at: 5s, for: 1s, what: replies lost }]\n"));
+  const Outcome outcome = Run(
+      EagerUserWith("store: { timeout: 5s }\nfaults: [{ at: 5s, for: 1s, what: replies lost }]\n"));
   EXPECT_GT(outcome.measures.all.By(Source::kFallback), 10U);
 }
 
 TEST_F(FleetTest, RemembersAsManyKeysAsThePolicyHasMemoryFor) {
   const auto scenario = [](const std::string& memory) {
-    return Read("duration: 5s\nstore: { layout: memory }\nnodes: { count: 1 }\npolicy:\n" + memory +
-                "  rules: [{ name: r, key: user, limit: 2/h, algorithm: sliding_log },"
-                " { name: s, key: user, limit: 5/h, algorithm: sliding_window, strict: true,"
-                " sub_windows: 60 }]\nclients: [{ count: 9000, rate: 1/s }]\n");
+    return ScenarioOf("duration: 5s\nstore: { layout: memory }\nnodes: { count: 1 }\npolicy:\n" +
+                      memory +
+                      "  rules: [{ name: r, key: user, limit: 2/h, algorithm: sliding_log },"
+                      " { name: s, key: user, limit: 5/h, algorithm: sliding_window, strict: true,"
+                      " sub_windows: 60 }]\nclients: [{ count: 9000, rate: 1/s }]\n");
   };
   Run(scenario("  memory: { cap: 256MiB }\n"));
   Run(scenario(""));
@@ -196,7 +191,7 @@ TEST_F(FleetTest, RemembersAsManyKeysAsThePolicyHasMemoryFor) {
 
 TEST_F(FleetTest, KnowsThatARuleRefusesWhoeverLacksItsKey) {
   for (const char* const mode : {"static", "open"}) {
-    const Outcome outcome = Run(Read(
+    const Outcome outcome = Run(ScenarioOf(
         std::string("duration: 9s\npolicy: { on_store_failure: ") + mode +
         ", rules: [{ name: r, key: user, limit: 20/s, unidentified: deny }, { name: s, key: org, "
         "limit: 9/s, unidentified: deny }, { name: all, key: global, limit: 50/s }] }\n"
@@ -209,7 +204,7 @@ TEST_F(FleetTest, KnowsThatARuleRefusesWhoeverLacksItsKey) {
 
 TEST_F(FleetTest, ChargesNothingToWhoAsksForNothing) {
   for (const char* const layout : {"memory", "redis"}) {
-    Run(Read(
+    Run(ScenarioOf(
         std::string("duration: 5s\nnodes: { count: 1 }\nstore: { layout: ") + layout +
         " }\npolicy: { rules: [{ name: r, key: user, limit: 5/h, cost: 2 }] }\nclients: [{ name: "
         "a, rate: 2/s, user: u1 }, { name: q, rate: 2/s, user: u1, cost: 0 }]\n"));
@@ -218,10 +213,10 @@ TEST_F(FleetTest, ChargesNothingToWhoAsksForNothing) {
 
 TEST_F(FleetTest, TakesABanForNoCharge) {
   for (const char* const layout : {"memory", "redis", "cluster"}) {
-    const Outcome outcome = Run(
-        Read(std::string("duration: 10s\nstore: { layout: ") + layout +
-             " }\npolicy: { rules: [{ name: r, key: user, limit: 20/s burst 40, block: { after: 10 "
-             "denials in 1min, for: 3s } }] }\nclients: [{ rate: 90/s, arrivals: steady }]\n"));
+    const Outcome outcome = Run(ScenarioOf(
+        std::string("duration: 10s\nstore: { layout: ") + layout +
+        " }\npolicy: { rules: [{ name: r, key: user, limit: 20/s burst 40, block: { after: 10 "
+        "denials in 1min, for: 3s } }] }\nclients: [{ rate: 90/s, arrivals: steady }]\n"));
     const auto bans = std::ranges::count_if(
         outcome.record.asked, [](const Asked& asked) { return asked.reason == Reason::kBanned; });
     EXPECT_GT(bans, 50);
@@ -229,7 +224,7 @@ TEST_F(FleetTest, TakesABanForNoCharge) {
 }
 
 TEST_F(FleetTest, ForgivesANodeThatTurnsPeopleAwayForLackOfRoom) {
-  const Scenario scenario = Read(
+  const Scenario scenario = ScenarioOf(
       "duration: 8s\nstore: { max_in_flight: 1 }\nnodes: { count: 2 }\npolicy: { rules: [{ name: "
       "r, "
       "key: user, limit: 100/s }] }\n"
@@ -238,7 +233,7 @@ TEST_F(FleetTest, ForgivesANodeThatTurnsPeopleAwayForLackOfRoom) {
 }
 
 TEST_F(FleetTest, DrawsWhatStillCountsWhereNobodyIsLetThrough) {
-  const Scenario scenario = Read(
+  const Scenario scenario = ScenarioOf(
       "duration: 20s\nstore: { layout: memory }\nnodes: { count: 1 }\npolicy: { rules: [{ name: w, "
       "key: user, limit: 10/10s, algorithm: fixed_window }] }\n"
       "clients: [{ rate: 20/s, arrivals: steady }]\n");
@@ -250,7 +245,7 @@ TEST_F(FleetTest, DrawsWhatStillCountsWhereNobodyIsLetThrough) {
 }
 
 TEST_F(FleetTest, DrawsWhoQueuesWhenTheyGoOn) {
-  const Scenario scenario = Read(
+  const Scenario scenario = ScenarioOf(
       "duration: 20s\nstore: { layout: memory }\nnodes: { count: 1 }\npolicy: { rules: [{ name: q, "
       "key: user, limit: 1/s burst 10, algorithm: leaky_bucket, queue: true }] }\n"
       "clients: [{ rate: 20/s, arrivals: steady }]\n");
@@ -260,14 +255,15 @@ TEST_F(FleetTest, DrawsWhoQueuesWhenTheyGoOn) {
 }
 
 TEST_F(FleetTest, SaysWhatIsNotAsExpected) {
-  const Outcome outcome = Run(With("expect: { denied: at most 1%, requests: at least 1k }\n"));
+  const Outcome outcome =
+      Run(EagerUserWith("expect: { denied: at most 1%, requests: at least 1k }\n"));
   ASSERT_EQ(outcome.unmet.size(), 2U);
   EXPECT_THAT(outcome.unmet[0], HasSubstr("denied: at most 1% is expected, and it was 4"));
   EXPECT_FALSE(outcome.is_clean());
 }
 
 TEST_F(FleetTest, ShowsTheSameForTheSameRun) {
-  const Scenario scenario = With("faults: [{ at: 1s, for: 1s, what: pause }]\n");
+  const Scenario scenario = EagerUserWith("faults: [{ at: 1s, for: 1s, what: pause }]\n");
   const Outcome outcome = Run(scenario);
   const ReportContext context{.command = "weir simulate s.yaml --seed 1", .build = "weir 1"};
   const std::string text = ReportText(FleetReport(scenario, outcome, context));

@@ -29,7 +29,7 @@ std::vector<Admission> Evenly(int number, Duration pause, Duration held = Durati
 const LimitSpec kMany{.count = 2'000, .period = seconds(1)};
 const sim::PromiseTerms kDated{.is_dated = true};
 
-Limit With(LimitSpec spec) { return *Limit::Make(spec); }
+Limit LimitFrom(LimitSpec spec) { return *Limit::Make(spec); }
 
 // The intervals in which the limit is passed hold more than are looked at pair by pair.
 TEST(Intervals, OfAPeriodWithThousandsAreLookedAt) {
@@ -39,12 +39,12 @@ TEST(Intervals, OfAPeriodWithThousandsAreLookedAt) {
   strict.algorithm = Algorithm::kSlidingWindow;
   strict.strict = true;
   for (const LimitSpec& spec : {log, strict}) {
-    EXPECT_FALSE(FindAnyExcess(With(spec), Evenly(6'000, microseconds(500)), kDated));
-    EXPECT_TRUE(FindAnyExcess(With(spec), Evenly(6'000, microseconds(499)), kDated));
+    EXPECT_FALSE(FindAnyExcess(LimitFrom(spec), Evenly(6'000, microseconds(500)), kDated));
+    EXPECT_TRUE(FindAnyExcess(LimitFrom(spec), Evenly(6'000, microseconds(499)), kDated));
     // A server that forgot all in the middle may let as much through again.
     const sim::PromiseTerms lapse{.lapses = {{milliseconds(1), milliseconds(2)}}, .is_dated = true};
-    EXPECT_FALSE(FindAnyExcess(With(spec), Evenly(4'000, microseconds(1)), lapse));
-    EXPECT_TRUE(FindAnyExcess(With(spec), Evenly(4'000, microseconds(1)), kDated));
+    EXPECT_FALSE(FindAnyExcess(LimitFrom(spec), Evenly(4'000, microseconds(1)), lapse));
+    EXPECT_TRUE(FindAnyExcess(LimitFrom(spec), Evenly(4'000, microseconds(1)), kDated));
   }
 }
 
@@ -52,8 +52,8 @@ TEST(Intervals, OfAQueueThatIsALittleTooFastAreLookedAt) {
   LimitSpec queue = kMany;
   queue.algorithm = Algorithm::kLeakyBucket;
   queue.queue = true;
-  EXPECT_FALSE(FindAnyExcess(With(queue), Evenly(6'000, microseconds(500)), kDated));
-  EXPECT_TRUE(FindAnyExcess(With(queue), Evenly(6'000, Duration(499'900)), kDated));
+  EXPECT_FALSE(FindAnyExcess(LimitFrom(queue), Evenly(6'000, microseconds(500)), kDated));
+  EXPECT_TRUE(FindAnyExcess(LimitFrom(queue), Evenly(6'000, Duration(499'900)), kDated));
 }
 
 TEST(Intervals, OfThousandsOfLeasesAreLookedAt) {

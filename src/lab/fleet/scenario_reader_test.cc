@@ -42,10 +42,10 @@ expect:
   admitted: at least 1k
 )";
 
-ScenarioReport Read(std::string_view text) { return ReadScenario(text, "s.yaml", "."); }
+ScenarioReport ReportOn(std::string_view text) { return ReadScenario(text, "s.yaml", "."); }
 
 TEST(ScenarioReader, ReadsAllThatMayBeSaid) {
-  const ScenarioReport report = Read(kWhole);
+  const ScenarioReport report = ReportOn(kWhole);
   for (const Problem& problem : report.problems) ADD_FAILURE() << problem.ToString();
   ASSERT_TRUE(report.scenario);
   const Scenario& scenario = *report.scenario;
@@ -77,16 +77,16 @@ TEST(ScenarioReader, ReadsAllThatMayBeSaid) {
 }
 
 TEST(ScenarioReader, TakesRandomFaultsByThemselvesOrBesideAReload) {
-  const ScenarioReport report =
-      Read(std::string("policy: any\nclients: [{ rate: 1/s }]\nfaults:\n  - { random: 1..3 }\n") +
-           "  - { at: 1s, what: policy reload }\n");
+  const ScenarioReport report = ReportOn(
+      std::string("policy: any\nclients: [{ rate: 1/s }]\nfaults:\n  - { random: 1..3 }\n") +
+      "  - { at: 1s, what: policy reload }\n");
   for (const Problem& problem : report.problems) ADD_FAILURE() << problem.ToString();
   ASSERT_TRUE(report.scenario);
   EXPECT_EQ(report.scenario->faults[0].random->most, 3);
 }
 
 TEST(ScenarioReader, TakesFaultsThatAreOverAtOnceInQuickSuccession) {
-  const ScenarioReport report = Read(
+  const ScenarioReport report = ReportOn(
       std::string("policy: any\nclients: [{ rate: 1/s }]\nfaults:\n  - { at: 1s, what: flush }\n") +
       "  - { at: 1500ms, what: flush }\n  - { at: 1600ms, what: pause }\n");
   for (const Problem& problem : report.problems) ADD_FAILURE() << problem.ToString();
@@ -95,7 +95,7 @@ TEST(ScenarioReader, TakesFaultsThatAreOverAtOnceInQuickSuccession) {
 
 TEST(ScenarioReader, KnowsEveryFaultByItsName) {
   for (const sim::FaultTraits& traits : sim::AllFaults()) {
-    const ScenarioReport report = Read(
+    const ScenarioReport report = ReportOn(
         "policy: any\nstore: { layout: cluster }\nclients: [{ rate: 1/s }]\nfaults:\n  - { at: 1s, "
         "what: " +
         std::string(traits.name) + " }\n");
@@ -116,7 +116,7 @@ void PrintTo(const Wrong& wrong, std::ostream* out) { *out << wrong.name; }
 class WrongScenario : public testing::TestWithParam<Wrong> {};
 
 TEST_P(WrongScenario, IsRefusedWithPlaceAndReason) {
-  const ScenarioReport report = Read(GetParam().text);
+  const ScenarioReport report = ReportOn(GetParam().text);
   EXPECT_FALSE(report.scenario);
   ASSERT_EQ(report.problems.size(), 1U) << testing::PrintToString(report.problems.size());
   const std::string problem = report.problems.front().ToString();
@@ -125,7 +125,7 @@ TEST_P(WrongScenario, IsRefusedWithPlaceAndReason) {
 }
 
 // What stands around a line that is looked at.
-std::string With(const std::string& lines) {
+std::string AnyPolicyWith(const std::string& lines) {
   return "policy: any\nclients: [{ rate: 1/s }]\n" + lines + "\n";
 }
 
@@ -135,86 +135,94 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"NotYaml", "a: [1, 2\nb", "s.yaml:", "E001"},
         Wrong{"Nothing", "# only a comment\n", "s.yaml:1:1: E002", ""},
         Wrong{"AList", "- a\n", "s.yaml:1:1: E011", "expected a map"},
-        Wrong{"UnknownKey", With("durration: 3s"), "s.yaml:3:1: E010", "did you mean duration?"},
-        Wrong{"UnknownKeyWithin", With("store: { latenzy: 3ms }"), "s.yaml:3:10: E010",
+        Wrong{"UnknownKey", AnyPolicyWith("durration: 3s"), "s.yaml:3:1: E010",
+              "did you mean duration?"},
+        Wrong{"UnknownKeyWithin", AnyPolicyWith("store: { latenzy: 3ms }"), "s.yaml:3:10: E010",
               "did you mean latency?"},
-        Wrong{"UnknownLayout", With("store: { layout: etcd }"), "s.yaml:3:18: E016", "sentinel"},
-        Wrong{"UnknownFault", With("faults:\n  - { at: 1s, what: restart emty }"),
+        Wrong{"UnknownLayout", AnyPolicyWith("store: { layout: etcd }"), "s.yaml:3:18: E016",
+              "sentinel"},
+        Wrong{"UnknownFault", AnyPolicyWith("faults:\n  - { at: 1s, what: restart emty }"),
               "s.yaml:4:21: E016", "did you mean restart empty?"},
-        Wrong{"NoSuchFault", With("faults:\n  - { at: 1s, what: earthquake over there }"),
+        Wrong{"NoSuchFault", AnyPolicyWith("faults:\n  - { at: 1s, what: earthquake over there }"),
               "s.yaml:4:21: E016", "policy reload"},
-        Wrong{"ZeroNodes", With("nodes: { count: 0 }"), "s.yaml:3:17: E012", "1 to 100"},
-        Wrong{"BadRange", With("nodes: { count: 4..2 }"), "s.yaml:3:17: E125", "smaller first"},
-        Wrong{"BadLength", With("duration: 3 fortnights"), "s.yaml:3:11: E012", "1s..5s"},
+        Wrong{"ZeroNodes", AnyPolicyWith("nodes: { count: 0 }"), "s.yaml:3:17: E012", "1 to 100"},
+        Wrong{"BadRange", AnyPolicyWith("nodes: { count: 4..2 }"), "s.yaml:3:17: E125",
+              "smaller first"},
+        Wrong{"BadLength", AnyPolicyWith("duration: 3 fortnights"), "s.yaml:3:11: E012", "1s..5s"},
         Wrong{"BadRate", "policy: any\nclients: [{ rate: often }]\n", "s.yaml:2:19: E012", "50/s"},
-        Wrong{"BadDrift", With("nodes: { clock_drift: 3 }"), "s.yaml:3:23: E012", "ppm"},
-        Wrong{"NoSuchServer", With("faults:\n  - { at: 1s, what: pause, server: 2 }"),
+        Wrong{"BadDrift", AnyPolicyWith("nodes: { clock_drift: 3 }"), "s.yaml:3:23: E012", "ppm"},
+        Wrong{"NoSuchServer", AnyPolicyWith("faults:\n  - { at: 1s, what: pause, server: 2 }"),
               "s.yaml:4:5: E125", "no server 2, only 1"},
-        Wrong{"NoSuchNode", With("faults:\n  - { at: 1s, what: node pause, node: 9 }"),
+        Wrong{"NoSuchNode", AnyPolicyWith("faults:\n  - { at: 1s, what: node pause, node: 9 }"),
               "s.yaml:4:5: E125", "no node 9, only 3"},
         Wrong{"FaultWithoutServers",
-              With("store: { layout: memory }\nfaults:\n  - { at: 1s, what: pause }"),
+              AnyPolicyWith("store: { layout: memory }\nfaults:\n  - { at: 1s, what: pause }"),
               "s.yaml:5:5: E125", "with layout memory there are none"},
-        Wrong{"FaultOfClusters", With("faults:\n  - { at: 1s, what: slots move }"),
+        Wrong{"FaultOfClusters", AnyPolicyWith("faults:\n  - { at: 1s, what: slots move }"),
               "s.yaml:4:5: E125", "layout: cluster"},
-        Wrong{"FaultOfReplicas", With("faults:\n  - { at: 1s, what: failover }"),
+        Wrong{"FaultOfReplicas", AnyPolicyWith("faults:\n  - { at: 1s, what: failover }"),
               "s.yaml:4:5: E125", "needs a replica"},
-        Wrong{"FaultTooLate", With("faults:\n  - { at: 10s, what: pause }"), "s.yaml:4:5: E125",
-              "when all is over"},
+        Wrong{"FaultTooLate", AnyPolicyWith("faults:\n  - { at: 10s, what: pause }"),
+              "s.yaml:4:5: E125", "when all is over"},
         Wrong{"FaultsThatOverlap",
-              With("faults:\n  - { at: 1s, for: 2s, what: pause }\n  - { at: 2s, what: reset }"),
+              AnyPolicyWith(
+                  "faults:\n  - { at: 1s, for: 2s, what: pause }\n  - { at: 2s, what: reset }"),
               "s.yaml:5:5: E125", "may overlap with \"pause\" at 1s"},
         Wrong{"FaultWithinOne",
-              With("faults:\n  - { at: 1s, for: 2s, what: pause }\n  - { at: 2s, what: flush }"),
+              AnyPolicyWith(
+                  "faults:\n  - { at: 1s, for: 2s, what: pause }\n  - { at: 2s, what: flush }"),
               "s.yaml:5:5: E125", "or give each a server"},
         Wrong{"FailoversThatOverlap",
-              With("store: { layout: cluster }\nfaults:\n"
-                   "  - { at: 4s, what: failover, server: 1 }\n"
-                   "  - { at: 4s, what: failover, server: 2 }"),
+              AnyPolicyWith("store: { layout: cluster }\nfaults:\n"
+                            "  - { at: 4s, what: failover, server: 1 }\n"
+                            "  - { at: 4s, what: failover, server: 2 }"),
               "s.yaml:6:5: E125", "before the other begins"},
-        Wrong{"FaultsOfAllAndOne",
-              With("store: { layout: cluster }\nfaults:\n  - { at: 4s, what: slots move }\n"
-                   "  - { at: 4s, what: failover, server: 2 }"),
-              "s.yaml:6:5: E125", "before the other begins"},
+        Wrong{
+            "FaultsOfAllAndOne",
+            AnyPolicyWith("store: { layout: cluster }\nfaults:\n  - { at: 4s, what: slots move }\n"
+                          "  - { at: 4s, what: failover, server: 2 }"),
+            "s.yaml:6:5: E125", "before the other begins"},
         Wrong{"OneServerOfAll",
-              With("store: { layout: cluster }\nfaults:\n"
-                   "  - { at: 4s, what: cluster down, server: 1 }"),
+              AnyPolicyWith("store: { layout: cluster }\nfaults:\n"
+                            "  - { at: 4s, what: cluster down, server: 1 }"),
               "s.yaml:5:5: E125", "the whole cluster; leave out server"},
-        Wrong{"RandomBesideOthers", With("faults:\n  - { random: 3 }\n  - { at: 1s, what: pause }"),
+        Wrong{"RandomBesideOthers",
+              AnyPolicyWith("faults:\n  - { random: 3 }\n  - { at: 1s, what: pause }"),
               "s.yaml:4:5: E125", "write random: once"},
         Wrong{"RestartsThatOverlap",
-              With("faults:\n  - { at: 1s, what: node restart, node: 1 }\n"
-                   "  - { at: 1500ms, for: 2s, what: node restart, node: 1 }"),
+              AnyPolicyWith("faults:\n  - { at: 1s, what: node restart, node: 1 }\n"
+                            "  - { at: 1500ms, for: 2s, what: node restart, node: 1 }"),
               "s.yaml:5:5: E125", "may overlap with \"node restart\" at 1s"},
-        Wrong{"ByWithoutASize", With("faults:\n  - { at: 1s, what: pause, by: 3s }"),
+        Wrong{"ByWithoutASize", AnyPolicyWith("faults:\n  - { at: 1s, what: pause, by: 3s }"),
               "s.yaml:4:5: E125", "\"pause\" has no size"},
-        Wrong{"ByOfANode", With("faults:\n  - { at: 1s, what: node pause, by: 3s }"),
+        Wrong{"ByOfANode", AnyPolicyWith("faults:\n  - { at: 1s, what: node pause, by: 3s }"),
               "s.yaml:4:5: E125", "\"node pause\" has no size"},
-        Wrong{"ForOfAMoment", With("faults:\n  - { at: 1s, for: 2s, what: flush }"),
+        Wrong{"ForOfAMoment", AnyPolicyWith("faults:\n  - { at: 1s, for: 2s, what: flush }"),
               "s.yaml:4:5: E125", "\"flush\" is over at once"},
-        Wrong{"RandomAtSomeTime", With("faults:\n  - { random: 3, at: 2s }"), "s.yaml:4:5: E125",
-              "leave out all else"},
-        Wrong{"ServersOfOne", With("store: { layout: sentinel, servers: 3 }"), "s.yaml:1:1: E125",
-              "no meaning with layout sentinel"},
-        Wrong{"AlwaysTooSlow", With("store: { latency: 1ms..9ms, timeout: 20ms }"),
+        Wrong{"RandomAtSomeTime", AnyPolicyWith("faults:\n  - { random: 3, at: 2s }"),
+              "s.yaml:4:5: E125", "leave out all else"},
+        Wrong{"ServersOfOne", AnyPolicyWith("store: { layout: sentinel, servers: 3 }"),
+              "s.yaml:1:1: E125", "no meaning with layout sentinel"},
+        Wrong{"AlwaysTooSlow", AnyPolicyWith("store: { latency: 1ms..9ms, timeout: 20ms }"),
               "s.yaml:1:1: E125", "a quarter of the timeout"},
-        Wrong{"TooSlowToConnect", With("store: { latency: 2s, timeout: 10s }"), "s.yaml:1:1: E125",
-              "write at most 40ms"},
+        Wrong{"TooSlowToConnect", AnyPolicyWith("store: { latency: 2s, timeout: 10s }"),
+              "s.yaml:1:1: E125", "write at most 40ms"},
         Wrong{"ClientsThatNeverCome", "policy: any\nclients: [{ rate: 1/s, from: 10s }]\n",
               "s.yaml:1:1: E125", "would begin at 10s"},
-        Wrong{"MoreThanAll", With("expect: { denied: at least 200% }"), "s.yaml:3:19: E012",
-              "up to 100%"},
-        Wrong{"FaultOfNothing", With("faults:\n  - { at: 1s }"), "s.yaml:4:5: E018",
+        Wrong{"MoreThanAll", AnyPolicyWith("expect: { denied: at least 200% }"),
+              "s.yaml:3:19: E012", "up to 100%"},
+        Wrong{"FaultOfNothing", AnyPolicyWith("faults:\n  - { at: 1s }"), "s.yaml:4:5: E018",
               "what happens?"},
-        Wrong{"RandomAndMore", With("faults:\n  - { random: 3, server: 1 }"), "s.yaml:4:5: E125",
-              "drawn from the seed"},
+        Wrong{"RandomAndMore", AnyPolicyWith("faults:\n  - { random: 3, server: 1 }"),
+              "s.yaml:4:5: E125", "drawn from the seed"},
         Wrong{"ReloadOfNothing",
               "policy: { rules: [{ name: r, key: user, limit: 1/s }] }\nclients: [{ rate: 1/s }]\n"
               "faults:\n  - { at: 1s, what: policy reload }\n",
               "s.yaml:4:5: E125", "needs the policy"},
         Wrong{"NoPolicy", "clients: [{ rate: 1/s }]\n", "s.yaml:1:1: E018", "there is no policy"},
         Wrong{"NoClients", "policy: any\n", "s.yaml:1:1: E018", "nobody asks"},
-        Wrong{"TwoPolicies", With("policy_file: weir.yaml"), "s.yaml:3:14: E125", "keep policy or"},
+        Wrong{"TwoPolicies", AnyPolicyWith("policy_file: weir.yaml"), "s.yaml:3:14: E125",
+              "keep policy or"},
         Wrong{"PolicyWithErrors",
               "clients: [{ rate: 1/s }]\npolicy:\n  rules:\n    - { name: r, key: user, limit: "
               "5/fn }\n",
@@ -228,9 +236,9 @@ INSTANTIATE_TEST_SUITE_P(
             "clients: [{ rate: 1/s }]\npolicy:\n  store: memory\n  rules: [{ name: r, limit: 5/s, "
             "key: user }]\n",
             "s.yaml:3:3: E010", "the scenario says"},
-        Wrong{"UnknownMeasure", With("expect: { refused: at most 1% }"), "s.yaml:3:11: E010",
-              "allowed are"},
-        Wrong{"BadExpectation", With("expect: { denied: few }"), "s.yaml:3:19: E012",
+        Wrong{"UnknownMeasure", AnyPolicyWith("expect: { refused: at most 1% }"),
+              "s.yaml:3:11: E010", "allowed are"},
+        Wrong{"BadExpectation", AnyPolicyWith("expect: { denied: few }"), "s.yaml:3:19: E012",
               "at most or at least"},
         Wrong{"TooMuch", "policy: any\nclients: [{ count: 10000, rate: 100/s }]\n",
               "s.yaml:1:1: E125", "more than 2M requests"},
@@ -303,20 +311,21 @@ TEST(ScenarioReader, SaysThatAFileIsNotThere) {
 TEST(ScenarioReader, TellsOfEachFaultThatOverlapsOnce) {
   std::string faults = "faults:\n";
   for (int i = 0; i < 50; ++i) faults += "  - { at: 1s, what: pause }\n";
-  EXPECT_EQ(Read(With(faults)).problems.size(), 49U);
+  EXPECT_EQ(ReportOn(AnyPolicyWith(faults)).problems.size(), 49U);
 }
 
 TEST(ScenarioReader, TakesNoEndlessListOfFaults) {
   std::string faults = "faults:\n";
   for (int i = 0; i <= kMostFaults; ++i) faults += "  - { at: 1s, what: pause }\n";
-  const ScenarioReport report = Read(With(faults));
+  const ScenarioReport report = ReportOn(AnyPolicyWith(faults));
   EXPECT_FALSE(report.scenario);
   ASSERT_EQ(report.problems.size(), 1U);
   EXPECT_THAT(report.problems[0].ToString(), HasSubstr("more than 1000 faults"));
 }
 
 TEST(ScenarioReader, TellsAllProblemsAtOnce) {
-  const ScenarioReport report = Read("durtion: 1s\nstore: { layout: x }\nnodes: { count: zero }\n");
+  const ScenarioReport report =
+      ReportOn("durtion: 1s\nstore: { layout: x }\nnodes: { count: zero }\n");
   EXPECT_GE(report.problems.size(), 3U);
 }
 

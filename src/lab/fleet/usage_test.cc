@@ -66,7 +66,7 @@ std::vector<sim::Admission> Every(Duration pause, std::size_t count) {
   return admissions;
 }
 
-TEST(Intervals, AreAllLookedAtHoweverManyThereAre) {
+TEST(IntervalsOfUsage, AreAllLookedAtHoweverManyThereAre) {
   const Limit limit = LimitOf("100/s burst 50");
   const sim::PromiseTerms terms{.is_dated = true};
   std::vector<sim::Admission> admissions = Every(milliseconds(10), 5'000);
@@ -79,7 +79,7 @@ TEST(Intervals, AreAllLookedAtHoweverManyThereAre) {
   EXPECT_FALSE(FindAnyExcess(limit, admissions, forgot));
 }
 
-TEST(Intervals, FindABurstAmongMany) {
+TEST(IntervalsOfUsage, FindABurstAmongMany) {
   const Limit limit = LimitOf("100/s", {.algorithm = Algorithm::kSlidingLog});
   std::vector<sim::Admission> admissions = Every(milliseconds(10), 5'000);
   EXPECT_FALSE(FindAnyExcess(limit, admissions, {.is_dated = true}));
