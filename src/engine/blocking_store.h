@@ -3,7 +3,6 @@
 // ask at the same time goes to the store in one turn of its loop.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <future>
 #include <list>

@@ -17,6 +17,7 @@
 #include "base/inline_vector.h"
 #include "engine/policy_version.h"
 #include "limit/limit_check.h"
+#include "policy/compiled_policy.h"
 #include "policy/facts.h"
 #include "policy/subject.h"
 #include "store/store.h"

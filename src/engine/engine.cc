@@ -9,6 +9,7 @@
 #include "engine/bans.h"
 #include "engine/blocking_store.h"
 #include "engine/engine_state.h"
+#include "engine/snapshot_head.h"
 #include "limit/limit_words.h"
 #include "policy/policy_compiler.h"
 #include "policy/store_address.h"

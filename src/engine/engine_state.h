@@ -18,13 +18,14 @@
 #include "engine/rule_counters.h"
 #include "engine/shared_limits.h"
 #include "engine/shared_place.h"
-#include "engine/snapshot_head.h"
 #include "engine/text_keeper.h"
 #include "engine/top_denied.h"
 #include "engine/versions.h"
 #include "store/waiting.h"
 
 namespace weir {
+
+struct SnapshotHead;
 
 struct Engine::State {
   // In memory it may go on from another process's past.

@@ -5,10 +5,13 @@
 #include <unordered_map>
 #include <utility>
 
+#include <weir/engine.h>
+
 #include "base/mix.h"
 #include "engine/rule_counters.h"
 #include "engine/succession.h"
 #include "engine/text_keeper.h"
+#include "policy/compiled_policy.h"
 
 namespace weir {
 namespace {

@@ -11,19 +11,19 @@
 #include <unordered_map>
 #include <vector>
 
-#include <weir/engine.h>
 #include <weir/identity.h>
 #include <weir/policy.h>
 
 #include "base/hash.h"
 #include "engine/succession.h"
-#include "policy/compiled_policy.h"
 #include "store/store.h"
 
 namespace weir {
 
-struct Home;
+class CompiledPolicy;
 class MemoryStore;
+struct Home;
+struct PolicyChange;
 
 // What an engine adds to a rule.
 struct RuleInForce {

@@ -1,5 +1,9 @@
 #include "engine/rule_counters.h"
 
+#include <array>
+
+#include <weir/engine.h>
+
 namespace weir {
 namespace {
 

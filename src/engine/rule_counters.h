@@ -5,8 +5,8 @@
 // 64 share one, and raise it by an atomic addition.
 #pragma once
 
-#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -15,11 +15,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include <weir/engine.h>
-
 #include "telemetry/thread_number.h"
 
 namespace weir {
+
+struct RuleCount;
 
 // Thread-safe.
 class RuleCounters {

@@ -17,6 +17,8 @@
 #include <algorithm>
 #include <array>
 
+#include "policy/compiled_policy.h"
+
 namespace weir {
 namespace {
 

@@ -14,9 +14,10 @@
 #include <weir/limit.h>
 #include <weir/limiter.h>
 
-#include "policy/compiled_policy.h"
-
 namespace weir {
+
+class CompiledPolicy;
+struct CompiledRule;
 
 // A rule of one version and the policy around it.
 struct RuleOf {

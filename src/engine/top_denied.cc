@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include <weir/engine.h>
+
 #include "telemetry/thread_number.h"
 
 namespace weir {

@@ -19,11 +19,13 @@
 #include <string_view>
 #include <vector>
 
-#include <weir/engine.h>
+#include <weir/time.h>
 
 #include "policy/subject.h"
 
 namespace weir {
+
+struct DeniedKey;
 
 // What was denied. The name of the rule must stay for good, the key is copied.
 struct DeniedCharge {

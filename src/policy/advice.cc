@@ -5,6 +5,9 @@
 
 #include "limit/limit_words.h"
 #include "policy/address.h"
+#include "policy/attribute.h"
+#include "policy/compiled_policy.h"
+#include "policy/key_plan.h"
 #include "policy/policy_compiler.h"
 
 namespace weir {

@@ -4,6 +4,7 @@
 
 #include "limit/limit_check.h"
 #include "limit/limit_words.h"
+#include "policy/compiled_policy.h"
 #include "policy/policy_compiler.h"
 
 namespace weir {

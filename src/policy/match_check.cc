@@ -1,6 +1,8 @@
 // Whether the tests of a match make sense, each with its place.
 #include "limit/limit_words.h"
 #include "policy/address.h"
+#include "policy/attribute.h"
+#include "policy/condition.h"
 #include "policy/path.h"
 #include "policy/policy_compiler.h"
 #include "policy/policy_ranges.h"

@@ -6,10 +6,11 @@
 
 #include <weir/policy_spec.h>
 
-#include "policy/compiled_policy.h"
 #include "policy/problems.h"
 
 namespace weir {
+
+class CompiledPolicy;
 
 // Null if there are errors among the problems, those from before included. Files that the policy
 // names are looked for in `folder`.

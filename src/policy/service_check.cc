@@ -10,6 +10,7 @@
 
 #include "limit/limit_words.h"
 #include "policy/address.h"
+#include "policy/attribute.h"
 #include "policy/policy_compiler.h"
 #include "policy/policy_ranges.h"
 #include "policy/store_address.h"

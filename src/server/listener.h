@@ -2,7 +2,6 @@
 // manage, its certificates.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>

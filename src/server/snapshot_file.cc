@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "policy/compiled_policy.h"
 #include "policy/policy_compiler.h"
 #include "server/replace_file.h"
 

@@ -4,7 +4,6 @@
 
 #include <fstream>
 #include <istream>
-#include <memory>
 #include <string>
 
 #include <weir/result.h>

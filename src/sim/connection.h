@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>

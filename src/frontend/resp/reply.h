@@ -1,7 +1,6 @@
 // The reply to one command: written once, and counted by how it turned out.
 #pragma once
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "limit/limit_words.h"
+#include "policy/compiled_policy.h"
 #include "policy/facts.h"
 #include "policy/key_plan.h"
 

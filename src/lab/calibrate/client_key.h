@@ -16,11 +16,11 @@
 
 #include <weir/policy.h>
 #include <weir/policy_spec.h>
+#include <weir/request.h>
 #include <weir/result.h>
 
 #include "base/hash.h"
 #include "lab/log/log_reader.h"
-#include "policy/compiled_policy.h"
 
 namespace weir::lab {
 

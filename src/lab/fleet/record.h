@@ -14,7 +14,6 @@
 #include <weir/time.h>
 
 #include "lab/fleet/scenario.h"
-#include "sim/deployment.h"
 
 namespace weir::lab {
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -13,7 +14,7 @@
 #include <weir/time.h>
 
 #include "policy/yaml_tree.h"
-#include "sim/deployment.h"
+#include "sim/fault_kind.h"
 #include "sim/random.h"
 
 namespace weir::lab {
