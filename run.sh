@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Try Weir: installs what is missing, builds the service and starts it with a small policy, its
-# state in memory. Arguments are passed on to `weir serve`.
+# Try Weir: installs what is missing, builds the service without the lab and the tests, and starts it
+# with a small policy, its state in memory. Arguments are passed on to `weir serve`.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
-tools/setup.sh tools/packages.txt
-cmake --preset release >/dev/null
-cmake --build --preset release --parallel "${WEIR_JOBS:-$(nproc)}" --target weir_program
+tools/setup.sh tools/packages-program.txt
+cmake --preset service >/dev/null
+cmake --build --preset service --parallel "${WEIR_JOBS:-$(nproc)}" --target weir_program
 
 cat <<'TRY'
 
@@ -32,4 +32,4 @@ Try:
 Ctrl-C ends it.
 
 TRY
-exec build/release/weir serve -c examples/quickstart.yaml "$@"
+exec build/service/weir serve -c examples/quickstart.yaml "$@"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages of one or more lists, as far as they are missing.
 #
-#   tools/setup.sh tools/packages.txt [more lists]
+#   tools/setup.sh tools/packages-program.txt [more lists]
 #
 # It asks dpkg first, so that it costs milliseconds and needs neither root nor a network when
 # everything is there.
@@ -46,5 +46,9 @@ fi
 apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive
   apt-get -q -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3)
 echo "Installing: ${missing[*]}"
-"${apt[@]}" update
-"${apt[@]}" install -y --no-install-recommends "${missing[@]}"
+if ! "${apt[@]}" update || ! "${apt[@]}" install -y --no-install-recommends "${missing[@]}"; then
+  echo "${0##*/}: could not install: ${missing[*]}" >&2
+  echo "apt-get says above why: no network, a full disk, or a name that this system does not know." >&2
+  echo "Packages that were installed stay; the next run installs the others." >&2
+  exit 1
+fi

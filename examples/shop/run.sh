@@ -26,13 +26,13 @@ policy=${SHOP_POLICY:-$here/weir.yaml}
 
 weir_program() {
   if [[ -n ${WEIR_PROGRAM:-} ]]; then return; fi
-  "$root/tools/setup.sh" "$root/tools/packages.txt"
+  "$root/tools/setup.sh" "$root/tools/packages-program.txt"
   (
     cd "$root"
-    cmake --preset release >/dev/null
-    cmake --build --preset release --target weir_program
+    cmake --preset service >/dev/null
+    cmake --build --preset service --target weir_program
   )
-  WEIR_PROGRAM=$root/build/release/weir
+  WEIR_PROGRAM=$root/build/service/weir
 }
 
 weir_program

@@ -9,6 +9,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include "server/calibrate_command.h"
+#include "server/compare_command.h"
+#include "server/replay_command.h"
+#include "server/simulate_command.h"
+
 namespace weir {
 namespace {
 
@@ -183,17 +188,33 @@ CLI::App* AddSimulate(CLI::App& app, SimulateOptions& options) {
 
 }  // namespace
 
-LabCommandLine::LabCommandLine(CLI::App& app)
-    : compare_(AddCompare(app, compare_options_)),
-      calibrate_(AddCalibrate(app, calibrate_options_)),
-      replay_(AddReplay(app, replay_options_)),
-      simulate_(AddSimulate(app, simulate_options_)) {}
+struct LabCommandLine::Commands {
+  explicit Commands(CLI::App& app)
+      : compare(AddCompare(app, compare_options)),
+        calibrate(AddCalibrate(app, calibrate_options)),
+        replay(AddReplay(app, replay_options)),
+        simulate(AddSimulate(app, simulate_options)) {}
+
+  CompareOptions compare_options;
+  CalibrateOptions calibrate_options;
+  ReplayOptions replay_options;
+  SimulateOptions simulate_options;
+  CLI::App* compare;
+  CLI::App* calibrate;
+  CLI::App* replay;
+  CLI::App* simulate;
+};
+
+LabCommandLine::LabCommandLine(CLI::App& app) : commands_(std::make_unique<Commands>(app)) {}
+
+LabCommandLine::~LabCommandLine() = default;
 
 std::optional<int> LabCommandLine::Run(const Console& console) const {
-  if (compare_->parsed()) return RunCompare(compare_options_, console);
-  if (calibrate_->parsed()) return RunCalibrate(calibrate_options_, console);
-  if (replay_->parsed()) return RunReplay(replay_options_, console);
-  if (simulate_->parsed()) return RunSimulate(simulate_options_, console);
+  const Commands& commands = *commands_;
+  if (commands.compare->parsed()) return RunCompare(commands.compare_options, console);
+  if (commands.calibrate->parsed()) return RunCalibrate(commands.calibrate_options, console);
+  if (commands.replay->parsed()) return RunReplay(commands.replay_options, console);
+  if (commands.simulate->parsed()) return RunSimulate(commands.simulate_options, console);
   return std::nullopt;
 }
 

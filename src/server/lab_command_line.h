@@ -1,36 +1,31 @@
-// The commands of the lab on the command line: compare, calibrate, replay, simulate.
+// The commands of the lab on the command line: compare, calibrate, replay, simulate. A program that
+// is built without the lab (WEIR_BUILD_LAB) has them too; each only prints what is missing.
 #pragma once
 
+#include <memory>
 #include <optional>
 
-#include "server/calibrate_command.h"
-#include "server/compare_command.h"
 #include "server/console.h"
-#include "server/replay_command.h"
-#include "server/simulate_command.h"
 
 namespace CLI {
 class App;
-}  // namespace CLI
+}
 
 namespace weir {
 
 class LabCommandLine {
  public:
   explicit LabCommandLine(CLI::App& app);
+  ~LabCommandLine();
+  LabCommandLine(const LabCommandLine&) = delete;
+  LabCommandLine& operator=(const LabCommandLine&) = delete;
 
-  // What the command ended with; nothing if none of these was asked for.
+  // Runs the command that was parsed and returns its exit code; nothing if it is not one of these.
   std::optional<int> Run(const Console& console) const;
 
  private:
-  CLI::App* compare_;
-  CLI::App* calibrate_;
-  CLI::App* replay_;
-  CLI::App* simulate_;
-  CompareOptions compare_options_;
-  CalibrateOptions calibrate_options_;
-  ReplayOptions replay_options_;
-  SimulateOptions simulate_options_;
+  struct Commands;
+  std::unique_ptr<Commands> commands_;
 };
 
 }  // namespace weir
