@@ -1,47 +1,83 @@
 #!/usr/bin/env bash
-# Check the repository. ./test.sh is what CI runs; --full adds faults that take long, clang-tidy and
-# the coverage gates.
+# Checks the repository; `./test.sh --help` says what each form builds, runs and costs.
 #
-# Every stage runs even when an earlier one failed, so that one run shows everything that is
-# wrong. The last line is `N passed, M failed`: ctest's tests over all presets, and a stage that
-# failed without a failing test counts as one failure.
-#
-# WEIR_JOBS=n      compile with n processes (default: one per core)
-# WEIR_FUZZ_SEED=n repeat a fuzz run
+# Every stage runs even when an earlier one failed, so that one run shows everything that is wrong;
+# only tests whose build failed are left out. The last line is `N passed, M failed`: ctest's tests
+# over all presets, and a stage that failed without a failing test counts as one failure.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
-full=no
+usage() {
+  cat <<'USAGE'
+usage: ./test.sh [--quick | --full | FOLDER]
+
+               minutes, from nothing and after a change of one .cc file, on two cores
+./test.sh      24, 14  What CI runs. Release build: every test below tests/ and the clients.
+                       AddressSanitizer and UndefinedBehaviorSanitizer: every test below src/ and
+                       tests/. ThreadSanitizer: tests that start threads. 8 s of every fuzz target.
+--quick         6, 2   While you work: format, and a release build with the tests below src/ and
+                       tests/conformance.
+FOLDER          4, 1   The tests of one folder and of those inside it in the release build, for
+                       example src/policy, src/lab, tests/e2e.
+--full         90, 60  ./test.sh, and: tests below src/ in the release build, long faults and random
+                       runs, a build of every source by itself, clang-tidy, coverage, every benchmark
+                       suite as a smoke test, and the Debian package in a clean root.
+
+WEIR_JOBS=n       compile with n processes (default: one for each core)
+WEIR_FUZZ_SEED=n  repeat a fuzz run
+USAGE
+}
+
+mode=default
+folder=""
 sanitized=asan
 case "${1:-}" in
   "") ;;
+  --quick) mode=quick ;;
   --full)
-    full=yes
+    mode=full
     sanitized=coverage # The same, and counts what was run.
     ;;
+  -h | --help)
+    usage
+    exit
+    ;;
+  src | src/* | tests | tests/* | clients | examples)
+    mode=folder
+    folder=${1%/}
+    ;;
   *)
-    echo "usage: ./test.sh [--full]" >&2
+    echo "./test.sh: no such option or folder of tests: $1" >&2
+    usage >&2
     exit 2
     ;;
 esac
+if [[ $# -gt 1 ]]; then
+  usage >&2
+  exit 2
+fi
+if [[ -n $folder && ! -d $folder ]]; then
+  echo "./test.sh: there is no folder $folder" >&2
+  usage >&2
+  exit 2
+fi
 
 root=$PWD
 jobs=${WEIR_JOBS:-$(nproc)}
 work=$(mktemp -d)
-fetching=""
-building=""
+declare -A beside=() # what runs beside the stages: its name, and its process group
 stop() {
-  local group
-  for group in $fetching $building; do
-    kill -- "-$group" 2>/dev/null && wait "$group" || true
-  done
+  local name
+  for name in "${!beside[@]}"; do stop_beside "$name"; done
   rm -rf "$work"
 }
 trap stop EXIT
+trap 'exit 130' INT TERM # so that what runs beside is stopped, too
 
 total_passed=0
 total_failed=0
 table=()
+declare -A failed_stage=()
 
 # stage NAME FUNCTION [ARGUMENT...]: runs it in a subshell and notes result and time.
 # The subshell must not stand in a condition: bash would switch `set -e` off inside it.
@@ -62,44 +98,83 @@ stage() {
   result=ok
   if [[ $status -ne 0 ]]; then
     result=FAILED
+    failed_stage[$name]=yes
     [[ $failed -gt 0 ]] || failed=1
+    echo "./test.sh: the stage \"$name\" failed" >&2
   fi
   total_passed=$((total_passed + passed))
   total_failed=$((total_failed + failed))
-  table+=("$(awk -v n="$name" -v s="$((SECONDS - began))" -v r="$result" \
-    'BEGIN { printf "%-28s %6.1f  %s", n, s / 60, r }')")
+  note_stage "$name" "$((SECONDS - began))" "$result"
+}
+note_stage() { # NAME SECONDS RESULT
+  table+=("$(awk -v n="$1" -v s="$2" -v r="$3" 'BEGIN { printf "%-28s %6.1f  %s", n, s / 60, r }')")
 }
 
-build() { # PRESET [TARGET]
-  cmake --preset "$1" >"$work/configure.log" 2>&1 || {
+# stage_after EARLIER NAME FUNCTION [ARGUMENT...]: not if the earlier stage failed.
+stage_after() {
+  local earlier=$1
+  shift
+  if [[ -n ${failed_stage[$earlier]:-} ]]; then
+    failed_stage[$1]=yes
+    note_stage "$1" 0 "NOT RUN: \"$earlier\" failed"
+  else
+    stage "$@"
+  fi
+}
+
+build() { # PRESET TARGET...
+  local preset=$1
+  shift
+  cmake --preset "$preset" >"$work/configure.log" 2>&1 || {
     cat "$work/configure.log"
     return 1
   }
-  cmake --build --preset "$1" --parallel "$jobs" ${2:+--target "$2"}
+  cmake --build --preset "$preset" --parallel "$jobs" --target "$@"
 }
 
-# Tests wait more than they work, so the next preset is compiled beside them, but only with what
-# nobody else wants of the machine. Its stage then builds what is left.
-begin_to_build() { # PRESET [TARGET]
-  local idle=()
-  if chrt --idle 0 true 2>/dev/null; then idle=(chrt --idle 0); else idle=(nice -n 19); fi
-  setsid "${idle[@]}" bash -c "cmake --preset $1 && cmake --build --preset $1 --parallel $jobs \
-    ${2:+--target $2}" >"$work/begun-$1.log" 2>&1 &
-  building=$!
+# begin_beside NAME COMMAND: in the background, as a process group of its own.
+begin_beside() {
+  setsid bash -c "$2" >"$work/$1.log" 2>&1 &
+  beside[$1]=$!
 }
-stop_building() {
-  # What was being compiled is compiled again.
-  kill -- "-$building" 2>/dev/null && wait "$building" || true
-  while kill -0 -- "-$building" 2>/dev/null; do sleep 0.1; done
-  building=""
+# At the beginning of such a command: it only gets what all others leave of the machine. A group of
+# its own (setsid) has a share of its own, which its processes' priorities do not change.
+yield='{ echo 19 >/proc/self/autogroup; } 2>/dev/null
+  chrt --idle --pid 0 $$ 2>/dev/null || renice -n 19 $$ >/dev/null
+'
+# Ends it; its stage then does what is left. A file that was being compiled is compiled again.
+stop_beside() { # NAME
+  local group=${beside[$1]}
+  kill -- "-$group" 2>/dev/null && wait "$group" 2>/dev/null || true
+  while kill -0 -- "-$group" 2>/dev/null; do sleep 0.1; done
+  unset "beside[$1]"
+}
+# Waits for its end, prints what it printed, and returns its status.
+end_beside() { # NAME
+  local group=${beside[$1]} status=0 process
+  # It may have the machine now.
+  { echo 0 >"/proc/$group/autogroup"; } 2>/dev/null || true
+  for process in $(pgrep -g "$group"); do chrt --other --pid 0 "$process" 2>/dev/null || true; done
+  wait "$group" || status=$?
+  unset "beside[$1]"
+  echo "$status" >"$work/$1.status"
+}
+ended() { # NAME
+  cat "$work/$1.log"
+  return "$(<"$work/$1.status")"
+}
+# Tests wait more than they work, so the next preset is compiled beside them.
+begin_to_build() { # PRESET TARGET...
+  begin_beside "build-$1" "$yield cmake --preset $1 && cmake --build --preset $1 --parallel $jobs \
+    --target ${*:2}"
 }
 
 # Runs ctest and keeps its counts from the line "98% tests passed, 1 tests failed out of 50".
 # A selection that matches no test is an error: it would pass for ever without testing anything.
-run_ctest() { # PRESET [CTEST ARGUMENT...]; without those of the label $without_label
-  local preset=$1 status=0 failed total labels=${without_label:-}
+run_ctest() { # PRESET [CTEST ARGUMENT...]; without tests that have one of the labels $without
+  local preset=$1 status=0 failed total labels=${without:-}
   shift
-  [[ $full == yes ]] || labels=${labels:+$labels|}long
+  [[ $mode == full ]] || labels=${labels:+$labels|}long
   [[ -z $labels ]] || set -- -LE "^($labels)\$" "$@"
   ctest --preset "$preset" --output-on-failure --no-tests=error -j2 "$@" |
     tee "$work/ctest.log" || status=$?
@@ -107,38 +182,47 @@ run_ctest() { # PRESET [CTEST ARGUMENT...]; without those of the label $without_
     's/^[0-9]+% tests passed, ([0-9]+) tests? failed out of ([0-9]+).*/\1 \2/p' \
     "$work/ctest.log") || return 1
   echo "$((total - failed)) $failed" >"$work/counts"
-  # What could not run here: ctest keeps what tests print to itself.
+  # What could not run here: ctest does not print the output of tests that pass.
   grep -hE '^SKIPPED ' "build/$preset/Testing/Temporary/LastTest.log" | sort | uniq -c || true
   return "$status"
 }
 
-packages() { tools/setup.sh tools/packages.txt; }
+packages() { tools/setup.sh tools/packages-program.txt tools/packages.txt; }
+
+# A build that runs out of disk fails in the middle with errors that name everything but the disk.
+disk() {
+  local need=$1 free
+  mkdir -p build
+  free=$(df --output=avail -BG build | tail -n 1 | tr -dc 0-9)
+  if ((free < need)); then
+    echo "There are $free GB free for build/; $need GB are needed." >&2
+    return 1
+  fi
+}
 
 # Clients of several languages for the end-to-end tests, servers of other versions than the machine
 # has, and what builds the page for reports and looks at it. Most of it is waiting for the network,
 # so it goes on beside the first build.
-begin_to_fetch() {
-  setsid bash -c "tests/e2e/setup.sh && tests/faults/setup.sh && web/build.sh --fetch &&
-    clients/setup.sh python node rust shop-fastapi shop-express shop-axum" \
-    >"$work/fetched.log" 2>&1 &
-  fetching=$!
-}
-fetched() { # STATUS
-  cat "$work/fetched.log"
-  return "$1"
-}
-
-# What measures how much something costs would measure the compiler beside it.
-measuring_tests() { run_ctest release -L measuring; }
-release_tests() { without_label=measuring run_ctest release; }
+fetch="tests/e2e/setup.sh && tests/faults/setup.sh && web/build.sh --fetch &&
+  clients/setup.sh python node rust shop-fastapi shop-express shop-axum"
 
 format() {
   # Untracked files too: a format error is cheapest before the commit.
   git ls-files -z --cached --others --exclude-standard -- '*.h' '*.cc' |
     while IFS= read -r -d '' file; do
       if [[ -e $file ]]; then printf '%s\0' "$file"; fi
-    done | xargs -0 --no-run-if-empty clang-format-19 --dry-run -Werror
+    done | xargs -0 --no-run-if-empty -n 40 -P "$jobs" clang-format-19 --dry-run -Werror
 }
+
+# A compiler that runs beside them would be measured, too.
+measuring_tests() { run_ctest release -L '^measuring$'; }
+# Tests of single files find more under the sanitizers, so the release build runs them with --full.
+release_tests() {
+  local without=measuring
+  [[ $mode == full ]] || without+="|unit"
+  run_ctest release
+}
+quick_tests() { without=measuring run_ctest release -L '^(unit|tests/conformance)$'; }
 
 sanitized_tests() {
   # Counts of an older binary would be merged with the new ones by coverage.py.
@@ -147,10 +231,7 @@ sanitized_tests() {
 }
 
 # ThreadSanitizer is slow and has nothing to say about code that runs on one thread.
-tsan() {
-  build tsan thread_tests
-  run_ctest tsan -L threads
-}
+tsan_tests() { run_ctest tsan -L '^threads$'; }
 
 # A stranger's project, which knows nothing of this source tree but where it was installed.
 install_test() {
@@ -163,7 +244,7 @@ install_test() {
   echo "The consumer project found, linked and used the installed library."
 }
 
-# fuzz_one SEED TARGET: what it found is told in one piece, since several run side by side.
+# fuzz_one SEED TARGET: prints what it found in one piece, since several run side by side.
 fuzz_one() {
   local seed=$1 target=$2 name=${2##*/} corpus
   # New inputs go to the first folder, so the committed corpus stays as it is.
@@ -192,40 +273,100 @@ fuzz() {
   xargs -P 2 -I {} bash -c "fuzz_one $seed {}" <"$work/fuzzers"
 }
 
-tidy() {
-  # Headers are looked at through the sources that include them. Tests are left out: GoogleTest's
-  # macros trip half of the checks.
-  run-clang-tidy-19 -quiet -j "$jobs" -p "build/$sanitized" -warnings-as-errors='*' \
-    "^$root/(src|apps)/(?!.*_(test|bench)\.cc\$).*\.cc\$" |
-    sed -E '/^[0-9]+ warnings? generated\.$/d' # those in system headers, which are not shown
-}
+# clang-tidy sees headers through the sources that include them. Tests are left out: GoogleTest's
+# macros trip half of the checks. It needs the commands of a build that compiles every source by
+# itself. The sed removes counts of warnings in system headers, which are not shown.
+tidy="set -o pipefail; cmake --preset separate && run-clang-tidy-19 -quiet -j $jobs \
+  -p build/separate -warnings-as-errors='*' \
+  '^$root/(src|apps)/(?!.*_(test|bench)\\.cc\$).*\\.cc\$' |
+  sed -E '/^[0-9]+ warnings? generated\\.\$/d'"
 
 coverage() { tools/coverage.py build/coverage; }
 
-stage "packages" packages
-begin_to_fetch
-stage "format" format
-stage "release: build" build release
-wait "$fetching" && fetch_status=0 || fetch_status=$?
-fetching=""
-stage "clients, servers" fetched "$fetch_status"
-stage "release: measuring tests" measuring_tests
-begin_to_build "$sanitized"
-stage "release: tests" release_tests
-stage "install" install_test
-stop_building
-stage "asan, ubsan: build" build "$sanitized"
-begin_to_build tsan thread_tests
-stage "asan, ubsan: tests" sanitized_tests
-stop_building
-stage "tsan: build, tests" tsan
-stage "fuzz" fuzz
-if [[ $full == yes ]]; then
-  stage "clang-tidy" tidy
-  stage "coverage" coverage
-fi
+smoke() { ./bench.sh "$1" --smoke; }
 
-printf '\n%-28s %6s\n' "stage" "min"
-printf '%s\n' "${table[@]}"
-printf '\n%d passed, %d failed\n' "$total_passed" "$total_failed"
-[[ $total_failed -eq 0 ]]
+# The programs of a folder and of those inside it, as CMake has listed them.
+folder_tests() {
+  local programs
+  cmake --preset release >"$work/configure.log" 2>&1 || {
+    cat "$work/configure.log"
+    return 1
+  }
+  mapfile -t programs < <(awk -v folder="$folder" \
+    '$1 == folder || index($1, folder "/") == 1 { print $2 }' build/release/test_programs.txt |
+    sort -u)
+  if [[ ${#programs[@]} -eq 0 ]]; then
+    echo "$folder has no tests. These folders have:" >&2
+    awk '{ print "  " $1 }' build/release/test_programs.txt | sort -u >&2
+    return 2
+  fi
+  if [[ $folder == tests || $folder == tests/e2e || $folder == tests/faults ||
+    $folder == clients ]]; then
+    bash -c "$fetch"
+  fi
+  cmake --build --preset release --parallel "$jobs" --target "${programs[@]}"
+  run_ctest release -L "^$folder(/|\$)"
+}
+
+finish() {
+  printf '\n%-28s %6s\n' "stage" "min"
+  printf '%s\n' "${table[@]}"
+  printf '\n%d passed, %d failed\n' "$total_passed" "$total_failed"
+  exit $((total_failed > 0))
+}
+
+stage "packages" packages
+# Nothing else can work without them.
+[[ -z ${failed_stage[packages]:-} ]] || finish
+
+case $mode in
+  folder)
+    stage "$folder" folder_tests
+    finish
+    ;;
+  quick)
+    stage "format" format
+    stage "release: build" build release unit_tests conformance_tests
+    stage_after "release: build" "release: tests" quick_tests
+    finish
+    ;;
+esac
+
+release_targets=(cross_tests)
+if [[ $mode == full ]]; then
+  stage "disk" disk 30
+  release_targets=(all examples)
+else
+  stage "disk" disk 12
+fi
+[[ -z ${failed_stage[disk]:-} ]] || finish
+begin_beside fetch "$fetch"
+stage "format" format
+stage "release: build" build release "${release_targets[@]}"
+end_beside fetch
+stage "clients, servers" ended fetch
+stage_after "release: build" "release: measuring tests" measuring_tests
+if [[ $mode == full ]]; then begin_beside tidy "$yield $tidy"; else begin_to_build asan all fuzzers; fi
+stage_after "release: build" "release: tests" release_tests
+stage_after "release: build" "install" install_test
+if [[ $mode == full ]]; then
+  end_beside tidy
+  stage "clang-tidy" ended tidy
+else
+  stop_beside build-asan
+fi
+stage "asan, ubsan: build" build "$sanitized" all fuzzers
+begin_to_build tsan unit_tests
+stage_after "asan, ubsan: build" "asan, ubsan: tests" sanitized_tests
+stop_beside build-tsan
+stage "tsan: build" build tsan unit_tests
+stage_after "tsan: build" "tsan: tests" tsan_tests
+stage_after "asan, ubsan: build" "fuzz" fuzz
+if [[ $mode == full ]]; then
+  stage_after "asan, ubsan: build" "coverage" coverage
+  stage "separate: build" build separate all examples fuzzers micro_benchmarks
+  for suite in core policy service redis grpc clients lab; do
+    stage "bench $suite: smoke" smoke "$suite"
+  done
+fi
+finish

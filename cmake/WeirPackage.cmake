@@ -1,4 +1,4 @@
-# The Debian package of the program: cmake --build --preset release --target package, or cpack in the
+# The Debian package of the program: cmake --build --preset package --target package, or cpack in the
 # build folder. It holds what COMPONENT program installs; headers and libraries are not in it.
 if(NOT TARGET weir_program)
   return()

@@ -15,13 +15,21 @@ function(weir_compile_options target)
     # The 16-byte compare-and-swap. Every x86-64 processor since 2006 has it; the baseline has not.
     target_compile_options(${target} PRIVATE -mcx16)
   endif()
-  if(WEIR_BUILD_FUZZERS)
-    # Lets the fuzzer see which branches of the library an input reached; no effect elsewhere.
-    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
-  endif()
   target_include_directories(
     ${target} PRIVATE ${PROJECT_SOURCE_DIR}/src
                       $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
+endfunction()
+
+# Compiles the sources of a target in batches, each batch as one file (WEIR_UNITY). The headers that
+# the sources share are then read once per batch.
+function(weir_unity target batch)
+  if(WEIR_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${batch})
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      # Fires on private types of a .cc file that another file includes, as every batch does.
+      target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+    endif()
+  endif()
 endfunction()
 
 # weir_library(FOLDER SOURCES file... [DEPS target...])
@@ -33,17 +41,25 @@ function(weir_library folder)
   string(REPLACE "/" "_" name weir_${folder})
   add_library(${name} OBJECT ${ARG_SOURCES})
   weir_compile_options(${name})
+  weir_unity(${name} 10)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
+  if(WEIR_BUILD_FUZZERS)
+    # Shows the fuzzer which branches of the library an input reached; no effect in other programs.
+    target_compile_options(${name} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
   if(TARGET weir_library_headers)
     target_precompile_headers(${name} REUSE_FROM weir_library_headers)
   endif()
 endfunction()
 
-# What most sources read before they begin, compiled once; for builds that only test. Where it is
-# left out, as in the release that users get, every source must name what it needs.
+# The headers that most sources include, compiled once. Only for builds that test: the preset
+# `separate` compiles every source alone and without them, so that each still includes what it uses.
 function(weir_library_headers)
   add_library(weir_library_headers OBJECT ${PROJECT_SOURCE_DIR}/cmake/no_source.cc)
   weir_compile_options(weir_library_headers)
+  if(WEIR_BUILD_FUZZERS)
+    target_compile_options(weir_library_headers PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
   target_link_libraries(weir_library_headers PRIVATE Threads::Threads)
   target_precompile_headers(weir_library_headers PRIVATE <algorithm> <array> <atomic> <chrono>
                             <condition_variable> <cstdint> <cstring> <deque> <expected>
@@ -51,23 +67,52 @@ function(weir_library_headers)
                             <string_view> <thread> <unordered_map> <utility> <variant> <vector>)
 endfunction()
 
-# weir_test(NAME SOURCES file... [DEPS target...] [LABELS label...])
+# weir_test_program(NAME FOLDER SOURCES file... [DEPS target...])
 #
-# One GoogleTest binary, one ctest test. gtest_discover_tests would start every binary at build
-# time and once per case, which takes minutes under the sanitizers.
-function(weir_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SOURCES;DEPS;LABELS")
+# A GoogleTest program. FOLDER is where its sources are, relative to the project: test.sh builds the
+# programs of a folder by the list that this writes.
+function(weir_test_program name folder)
+  cmake_parse_arguments(PARSE_ARGV 2 ARG "" "" "SOURCES;DEPS")
   add_executable(${name} ${ARG_SOURCES})
   weir_compile_options(${name})
+  weir_unity(${name} 8)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} rapidcheck GTest::gmock_main)
-  add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 600 LABELS "${ARG_LABELS}")
-  if("threads" IN_LIST ARG_LABELS)
-    add_dependencies(thread_tests ${name})
+  if(folder MATCHES "^src/")
+    add_dependencies(unit_tests ${name})
+  else()
+    add_dependencies(cross_tests ${name})
   endif()
+  set_property(GLOBAL APPEND PROPERTY WEIR_TEST_PROGRAMS "${folder} ${name}")
 endfunction()
 
-# What most tests read before they begin, compiled once for all that are compiled alike.
+# weir_suites_of(FILE VARIABLE): a GoogleTest filter that selects the suites of a source file.
+# A test checks against the programs that every case is selected by exactly one filter.
+function(weir_suites_of file variable)
+  file(STRINGS ${file} lines
+       REGEX "^(TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P|RC_GTEST_PROP|RC_GTEST_FIXTURE_PROP)\\(")
+  set(filters "")
+  foreach(line IN LISTS lines)
+    string(REGEX MATCH "^([A-Z_]+)\\( *([A-Za-z0-9_]+)" matched "${line}")
+    set(suite ${CMAKE_MATCH_2})
+    if(CMAKE_MATCH_1 STREQUAL "TEST_P")
+      list(APPEND filters "*/${suite}.*")
+    elseif(CMAKE_MATCH_1 STREQUAL "TYPED_TEST")
+      list(APPEND filters "${suite}/*.*")
+    elseif(CMAKE_MATCH_1 STREQUAL "TYPED_TEST_P")
+      list(APPEND filters "*/${suite}/*.*")
+    else()
+      list(APPEND filters "${suite}.*")
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES filters)
+  if(NOT filters)
+    message(FATAL_ERROR "${file} has no test")
+  endif()
+  list(JOIN filters ":" filters)
+  set(${variable} ${filters} PARENT_SCOPE)
+endfunction()
+
+# The headers that most tests include, compiled once for all that are compiled alike.
 function(weir_test_headers)
   add_library(weir_test_headers OBJECT ${PROJECT_SOURCE_DIR}/cmake/no_source.cc)
   weir_compile_options(weir_test_headers)
@@ -82,69 +127,115 @@ endfunction()
 
 # weir_tests_in(DIRECTORY PREFIX [DEPS target...] [HEADERS target] [OPTIONS option...])
 #
-# Every *_test.cc of a directory (not of its subdirectories) as a test called PREFIX_stem. A first
-# line that contains `// threads` says that the test is worth running under ThreadSanitizer; one with
-# `// threads: gate.cc` also that it needs that file and nothing else of DEPS, which then need not be
-# built for it.
+# The *_test.cc files of a directory (not of its subdirectories) as one program, PREFIX_tests, and
+# each file as a ctest test PREFIX_STEM that runs the suites of that file. Its labels are the folder,
+# `unit` below src/, and what the first line of the file says: `// threads` for a test worth running
+# under ThreadSanitizer, `// threads: gate.cc` for one that needs that source and nothing else of
+# DEPS, which the tsan preset then does not build for it. A file that includes counting_heap.h
+# replaces operator new, so it is a program of its own.
 function(weir_tests_in directory prefix)
   cmake_parse_arguments(PARSE_ARGV 2 ARG "" "HEADERS" "DEPS;OPTIONS")
+  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${directory})
   file(GLOB tests CONFIGURE_DEPENDS ${directory}/*_test.cc)
+  set(together "")
+  set(needed "") # by `// threads: FILE`
+  set(needs_all NO)
   foreach(test IN LISTS tests)
-    # The label is read at configure time, so an edited test must configure again.
+    # Suites and labels are read when CMake configures, so an edited test must configure again.
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${test})
     file(STRINGS ${test} first_line LIMIT_COUNT 1)
-    set(labels "")
-    set(sources ${test})
-    set(deps ${ARG_DEPS})
+    set(labels ${folder})
+    if(folder MATCHES "^src/")
+      list(APPEND labels unit)
+    endif()
     if(first_line MATCHES "// threads(: ([a-z_]+\\.cc))?")
-      set(labels threads)
+      list(APPEND labels threads)
       if(CMAKE_MATCH_2)
-        list(APPEND sources ${directory}/${CMAKE_MATCH_2})
-        set(deps weir)
+        list(APPEND needed ${directory}/${CMAKE_MATCH_2})
+      else()
+        set(needs_all YES)
       endif()
+    elseif(WEIR_ONLY_THREAD_TESTS)
+      continue()
+    else()
+      set(needs_all YES)
     endif()
+
     get_filename_component(stem ${test} NAME_WE)
-    weir_test(${prefix}_${stem} SOURCES ${sources} DEPS ${deps} LABELS ${labels})
-    target_compile_options(${prefix}_${stem} PRIVATE ${ARG_OPTIONS})
-    if(ARG_HEADERS)
-      target_precompile_headers(${prefix}_${stem} REUSE_FROM ${ARG_HEADERS})
+    set(name ${prefix}_${stem})
+    weir_suites_of(${test} suites)
+    file(STRINGS ${test} replaces_new REGEX "#include \"base/counting_heap\\.h\"")
+    if(replaces_new)
+      set(program ${name})
+      weir_test_program(${program} ${folder} SOURCES ${test} DEPS ${ARG_DEPS})
+      target_compile_options(${program} PRIVATE ${ARG_OPTIONS})
+    else()
+      set(program ${prefix}_tests)
+      list(APPEND together ${test})
     endif()
+    add_test(NAME ${name} COMMAND ${program} --gtest_filter=${suites})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 600 LABELS "${labels}")
   endforeach()
+
+  if(together)
+    if(NOT needs_all AND WEIR_ONLY_THREAD_TESTS)
+      list(APPEND together ${needed})
+      set(ARG_DEPS weir)
+    endif()
+    weir_test_program(${prefix}_tests ${folder} SOURCES ${together} DEPS ${ARG_DEPS})
+    target_compile_options(${prefix}_tests PRIVATE ${ARG_OPTIONS})
+    if(ARG_HEADERS)
+      target_precompile_headers(${prefix}_tests REUSE_FROM ${ARG_HEADERS})
+    endif()
+  endif()
 endfunction()
 
-# weir_benches_in(DIRECTORY PREFIX [DEPS target...]): the same for *_bench.cc, with Google Benchmark.
+# weir_benches_in(DIRECTORY PREFIX [DEPS target...]): every *_bench.cc as a Google Benchmark program.
+# `all` does not include them; the target micro_benchmarks does.
 function(weir_benches_in directory prefix)
   cmake_parse_arguments(PARSE_ARGV 2 ARG "" "" "DEPS")
   file(GLOB benches CONFIGURE_DEPENDS ${directory}/*_bench.cc)
   foreach(bench IN LISTS benches)
     get_filename_component(stem ${bench} NAME_WE)
-    add_executable(${prefix}_${stem} ${bench})
-    weir_compile_options(${prefix}_${stem})
-    target_link_libraries(${prefix}_${stem} PRIVATE ${ARG_DEPS} benchmark::benchmark_main)
+    set(name ${prefix}_${stem})
+    add_executable(${name} EXCLUDE_FROM_ALL ${bench})
+    weir_compile_options(${name})
+    target_link_libraries(${name} PRIVATE ${ARG_DEPS} benchmark::benchmark_main)
+    add_dependencies(micro_benchmarks ${name})
   endforeach()
 endfunction()
 
 # weir_fuzzer(NAME SOURCES file... [DEPS target...])
 #
-# A libFuzzer program. As a ctest test it only replays tests/fuzz/corpus/NAME, where an input that
-# once broke something stays; test.sh does the searching.
+# A libFuzzer program, built by the target `fuzzers`. As a ctest test it only replays
+# tests/fuzz/corpus/NAME, where an input that once broke something stays; test.sh searches for new
+# ones.
 function(weir_fuzzer name)
   if(NOT WEIR_BUILD_FUZZERS)
     return()
   endif()
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SOURCES;DEPS")
-  add_executable(${name} ${ARG_SOURCES})
+  add_executable(${name} EXCLUDE_FROM_ALL ${ARG_SOURCES})
   weir_compile_options(${name})
+  target_compile_options(${name} PRIVATE -fsanitize=fuzzer-no-link)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  add_dependencies(fuzzers ${name})
   set(corpus ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
   if(IS_DIRECTORY ${corpus})
     add_test(NAME ${name}_corpus COMMAND ${name} -runs=0 ${corpus})
-    set_tests_properties(${name}_corpus PROPERTIES TIMEOUT 600)
+    set_tests_properties(${name}_corpus PROPERTIES TIMEOUT 600 LABELS tests/fuzz)
   endif()
 endfunction()
 
+# What test.sh builds: the tests below src/, and those below tests/.
 if(WEIR_BUILD_TESTS)
-  # Everything the tsan preset runs, and nothing it does not.
-  add_custom_target(thread_tests)
+  add_custom_target(unit_tests)
+  add_custom_target(cross_tests)
+endif()
+if(WEIR_BUILD_BENCH)
+  add_custom_target(micro_benchmarks)
+endif()
+if(WEIR_BUILD_FUZZERS)
+  add_custom_target(fuzzers)
 endif()
