@@ -20,8 +20,8 @@
 #include "policy/compiled_policy.h"
 #include "policy/facts.h"
 #include "policy/subject.h"
+#include "store/key_hashes.h"
 #include "store/store.h"
-#include "store/waiting.h"
 
 namespace weir {
 

@@ -13,6 +13,7 @@
 #include "limit/limit_words.h"
 #include "policy/policy_compiler.h"
 #include "policy/store_address.h"
+#include "store/key_hashes.h"
 #include "store/memory/memory_store.h"
 
 namespace weir {

@@ -15,6 +15,7 @@
 #include "engine/engine_state.h"
 #include "engine/owned_request.h"
 #include "engine/shared_attempt.h"
+#include "store/key_hashes.h"
 #include "store/memory/memory_store.h"
 
 namespace weir {

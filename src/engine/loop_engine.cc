@@ -13,6 +13,7 @@
 #include "engine/joint_call.h"
 #include "engine/loop_store.h"
 #include "engine/shared_limits.h"
+#include "store/key_hashes.h"
 
 namespace weir {
 namespace {

@@ -4,6 +4,8 @@
 #include <tuple>
 #include <utility>
 
+#include "store/key_hashes.h"
+
 namespace weir {
 
 Engine::State::SharedAttempt::SharedAttempt(State& state,

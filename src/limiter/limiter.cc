@@ -7,6 +7,7 @@
 
 #include "limit/limit_words.h"
 #include "limiter/limiter_state.h"
+#include "store/key_hashes.h"
 
 namespace weir {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "limit/limit_check.h"
 #include "limiter/limiter_state.h"
+#include "store/key_hashes.h"
 
 namespace weir {
 

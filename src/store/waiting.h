@@ -26,13 +26,7 @@
 #include <weir/decision.h>
 #include <weir/limiter.h>
 
-#include "base/inline_vector.h"
-#include "store/store.h"
-
 namespace weir {
-
-// The identities of the keys of a request.
-using KeyHashes = InlineVector<std::uint64_t, kMaxGroupCharges>;
 
 // One of them, as it is served. Called by one thread at a time, without a lock held.
 class Waiter {
