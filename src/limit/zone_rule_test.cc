@@ -14,15 +14,17 @@ using std::chrono::sys_days;
 using std::chrono::sys_seconds;
 using std::chrono::year;
 
-sys_seconds Utc(int y, int m, int d, seconds time) { return sys_days(year(y) / m / d) + time; }
+sys_seconds UtcSeconds(int y, int m, int d, seconds time) {
+  return sys_days(year(y) / m / d) + time;
+}
 
 TEST(ZoneRule, SwitchesOnTheLastSundayOfAMonth) {
   const auto rule = ZoneRule::Parse("CET-1CEST,M3.5.0,M10.5.0/3");
   ASSERT_TRUE(rule.has_value());
   const auto [spring, autumn] = rule->SwitchesIn(year(2040));
-  EXPECT_EQ(spring.at, Utc(2040, 3, 25, hours(1)));
+  EXPECT_EQ(spring.at, UtcSeconds(2040, 3, 25, hours(1)));
   EXPECT_EQ(spring.offset, hours(2));
-  EXPECT_EQ(autumn.at, Utc(2040, 10, 28, hours(1)));
+  EXPECT_EQ(autumn.at, UtcSeconds(2040, 10, 28, hours(1)));
   EXPECT_EQ(autumn.offset, hours(1));
 }
 
@@ -30,19 +32,19 @@ TEST(ZoneRule, SwitchesInTheOtherOrderInTheSouth) {
   const auto rule = ZoneRule::Parse("<+1245>-12:45<+1345>,M9.5.0/2:45,M4.1.0/3:45");
   ASSERT_TRUE(rule.has_value());
   const auto [autumn, spring] = rule->SwitchesIn(year(2040));
-  EXPECT_EQ(autumn.at, Utc(2040, 3, 31, hours(14)));
+  EXPECT_EQ(autumn.at, UtcSeconds(2040, 3, 31, hours(14)));
   EXPECT_EQ(autumn.offset, hours(12) + minutes(45));
-  EXPECT_EQ(spring.at, Utc(2040, 9, 29, hours(14)));
+  EXPECT_EQ(spring.at, UtcSeconds(2040, 9, 29, hours(14)));
   EXPECT_EQ(spring.offset, hours(13) + minutes(45));
 }
 
 TEST(ZoneRule, TakesTimesBeforeAndBeyondTheDay) {
   const auto nuuk = ZoneRule::Parse("<-02>2<-01>,M3.5.0/-1,M10.5.0/0");
   ASSERT_TRUE(nuuk.has_value());
-  EXPECT_EQ(nuuk->SwitchesIn(year(2040))[0].at, Utc(2040, 3, 25, hours(1)));
+  EXPECT_EQ(nuuk->SwitchesIn(year(2040))[0].at, UtcSeconds(2040, 3, 25, hours(1)));
   const auto gaza = ZoneRule::Parse("EET-2EEST,M3.4.4/50,M10.4.4/50");
   ASSERT_TRUE(gaza.has_value());
-  EXPECT_EQ(gaza->SwitchesIn(year(2040))[0].at, Utc(2040, 3, 24, hours(0)));
+  EXPECT_EQ(gaza->SwitchesIn(year(2040))[0].at, UtcSeconds(2040, 3, 24, hours(0)));
 }
 
 TEST(ZoneRule, TakesAnOffsetOfDaylightSavingTimeAndSeconds) {

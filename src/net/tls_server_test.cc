@@ -493,7 +493,7 @@ TEST_F(TlsServerTest, HoldsNoMemoryWhileNothingIsOnItsWay) {
   EXPECT_EQ(server_.stream->Write(std::string(1000, 'x')), 1000U);
 }
 
-std::string Complaint(const TlsServerOptions& options) {
+std::string ServerComplaint(const TlsServerOptions& options) {
   const auto context = TlsServerContext::Make(options);
   return context ? "" : context.error().message;
 }
@@ -502,34 +502,39 @@ TEST(TlsServerContext, NamesTheFileThatIsWrong) {
   const TlsServerCertificates& all = TlsServerCertificates::Shared();
   TlsServerOptions options = Plain();
   options.certificate.text = "nothing";
-  EXPECT_EQ(Complaint(options), all.server.file() + " has no certificate to show: no start line");
+  EXPECT_EQ(ServerComplaint(options),
+            all.server.file() + " has no certificate to show: no start line");
   options.certificate.text = Plain().certificate.text.substr(0, 300);
-  EXPECT_TRUE(Complaint(options).starts_with(all.server.file() + " has no certificate to show: "));
+  EXPECT_TRUE(
+      ServerComplaint(options).starts_with(all.server.file() + " has no certificate to show: "));
   options = Plain();
   options.key = Read(all.server.file());
-  EXPECT_TRUE(Complaint(options).starts_with(all.server.file() + " has no key that can be read: "));
+  EXPECT_TRUE(
+      ServerComplaint(options).starts_with(all.server.file() + " has no key that can be read: "));
   options.key = Read(all.client.key_file());
-  EXPECT_TRUE(Complaint(options).starts_with(all.client.key_file() + " is not the key of " +
-                                             all.server.file() + ": "));
+  EXPECT_TRUE(ServerComplaint(options).starts_with(all.client.key_file() + " is not the key of " +
+                                                   all.server.file() + ": "));
   options.key = {.path = "ed25519.key",
                  .text =
                      "-----BEGIN PRIVATE KEY-----\n"
                      "MC4CAQAwBQYDK2VwBCIEIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f\n"
                      "-----END PRIVATE KEY-----\n"};
-  EXPECT_TRUE(Complaint(options).starts_with("ed25519.key is not the key of " + all.server.file()))
+  EXPECT_TRUE(
+      ServerComplaint(options).starts_with("ed25519.key is not the key of " + all.server.file()))
       << "a key of another kind";
   // Nobody can be asked for its password.
   options.certificate = Read(all.secret.file());
   options.key = Read(all.secret.key_file());
-  EXPECT_TRUE(
-      Complaint(options).starts_with(all.secret.key_file() + " has no key that can be read: "));
+  EXPECT_TRUE(ServerComplaint(options).starts_with(all.secret.key_file() +
+                                                   " has no key that can be read: "));
   options = Plain();
   options.client_ca = {.path = "ca.pem", .text = ""};
-  EXPECT_TRUE(Complaint(options).starts_with("ca.pem has no certificates to trust: "));
+  EXPECT_TRUE(ServerComplaint(options).starts_with("ca.pem has no certificates to trust: "));
   // All of a chain must be there, not only what comes before the first that is broken.
   options = Plain();
   options.certificate.text += "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
-  EXPECT_TRUE(Complaint(options).starts_with(all.server.file() + " has no certificate to show: "));
+  EXPECT_TRUE(
+      ServerComplaint(options).starts_with(all.server.file() + " has no certificate to show: "));
 }
 
 TEST(TlsServerContext, KnowsWhenItsCertificateEnds) {

@@ -498,27 +498,27 @@ TEST_F(TlsTest, PassesOnTheUserTimeoutAndThePeer) {
   EXPECT_EQ(client_.stream->peer(), "192.0.2.7");
 }
 
-std::string Complaint(const TlsClientOptions& options) {
+std::string ClientComplaint(const TlsClientOptions& options) {
   const auto context = TlsClientContext::Make(options);
   return context ? "" : context.error().message;
 }
 
 TEST(TlsClientContext, NamesTheFileThatIsWrong) {
   const TlsClientCertificates& all = TlsClientCertificates::Shared();
-  EXPECT_EQ(Complaint({.ca_file = "/nowhere/ca.crt"}),
+  EXPECT_EQ(ClientComplaint({.ca_file = "/nowhere/ca.crt"}),
             "/nowhere/ca.crt has no certificates to trust: No such file or directory");
-  EXPECT_EQ(Complaint({.certificate = "/nowhere/client.crt"}),
+  EXPECT_EQ(ClientComplaint({.certificate = "/nowhere/client.crt"}),
             "/nowhere/client.crt has no certificate to show: No such file or directory");
-  EXPECT_EQ(Complaint({.certificate = all.client.file(), .key = "/nowhere/client.key"}),
+  EXPECT_EQ(ClientComplaint({.certificate = all.client.file(), .key = "/nowhere/client.key"}),
             "/nowhere/client.key has no key that can be read: No such file or directory");
-  EXPECT_EQ(Complaint({.key = "/nowhere/client.key"}),
+  EXPECT_EQ(ClientComplaint({.key = "/nowhere/client.key"}),
             "/nowhere/client.key is a key without a certificate");
-  EXPECT_TRUE(Complaint({.ca_file = all.client.key_file()})
+  EXPECT_TRUE(ClientComplaint({.ca_file = all.client.key_file()})
                   .starts_with(all.client.key_file() + " has no certificates to trust: "));
-  EXPECT_TRUE(Complaint({.certificate = all.client.file(), .key = all.server.key_file()})
+  EXPECT_TRUE(ClientComplaint({.certificate = all.client.file(), .key = all.server.key_file()})
                   .starts_with(all.server.key_file() + " is not the certificate's key"));
   // Nobody can be asked for it.
-  EXPECT_TRUE(Complaint({.certificate = all.secret.file(), .key = all.secret.key_file()})
+  EXPECT_TRUE(ClientComplaint({.certificate = all.secret.file(), .key = all.secret.key_file()})
                   .starts_with(all.secret.key_file() + " has no key that can be read"));
 }
 
