@@ -8,6 +8,7 @@
 
 #include <weir/engine.h>
 
+#include "base/hash.h"
 #include "engine/call.h"
 #include "engine/policy_version.h"
 #include "engine/rule_counters.h"
@@ -48,13 +49,13 @@ class FilledStore {
   MemoryStore store_;
 };
 
-// A policy in force in a store, without an engine around it.
+// A policy in force, without an engine or a store around it.
 class InForce {
  public:
   explicit InForce(const PolicyOptions& options) {
     PolicyChange change;
     version_ = MakeVersion(MakePolicy(options), nullptr,
-                           {.store = store_,
+                           {.hasher = hasher_,
                             .texts = texts_,
                             .counters = counters_,
                             .last_limits = last_limits_,
@@ -64,7 +65,7 @@ class InForce {
 
   // How many rules the request meets; their charges are made by then.
   std::size_t Prepare(const Request& request) const noexcept {
-    Call call(*version_, store_, request);
+    Call call(*version_, hasher_, request);
     const Call::Course course = call.Prepare(Verb::kCheck, 1);
     benchmark::DoNotOptimize(call.group().charges.data());
     return course == Call::Course::kCharges ? call.group().charges.size() : 0;
@@ -72,7 +73,7 @@ class InForce {
 
  private:
   const Now now_ = SystemClock::Shared().Read();
-  MemoryStore store_{{}, now_};
+  const KeyHasher hasher_{HashKind::kXxh3, 1};
   TextKeeper texts_;
   RuleCounters counters_;
   LastLimits last_limits_;
