@@ -8,21 +8,20 @@ bare framework of the same round; the median of such differences counts.
 """
 
 import contextlib
+import functools
 import os
 import pathlib
 import re
-import statistics
-import subprocess
-import sys
-import time
 
 import servers
-from measured import noise_row
+from against import WeirPart
+from measured import Part, median, noise_row, run_program
 from report import Figure, Table
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ROUNDS = 5
 SECONDS = 2
+SHORT_SECONDS = 1  # In smoke runs and against another commit; wrk has no less.
 
 # {framework: contestants}; the first has no limiter, the last is the peer.
 FRAMEWORKS = {
@@ -99,42 +98,76 @@ def microseconds(port, core, connections, seconds):
     """Per request: the time from one to the next where there is one connection, else that of the
     core, which is what limits it."""
     command = ["wrk", "-t", 1, "-c", connections, "-d", f"{seconds}s", f"http://127.0.0.1:{port}/"]
-    done = subprocess.run(servers.pinned(core, command), stdout=subprocess.PIPE, check=True,
-                          text=True)
-    if "Non-2xx" in done.stdout or "Socket errors" in done.stdout:
-        raise RuntimeError(f"requests failed:\n{done.stdout}")
-    rate = float(re.search(r"Requests/sec:\s+([\d.]+)", done.stdout)[1])
+    output = run_program(servers.pinned(core, command))
+    if "Non-2xx" in output or "Socket errors" in output:
+        raise RuntimeError(f"requests failed:\n{output}")
+    rate = float(re.search(r"Requests/sec:\s+([\d.]+)", output)[1])
     return 1e6 / rate
 
 
-def measure(build, _rust, quick):
-    """Yields {question: answer}, as plain data, one after the other; all of them make Results."""
-    rounds, seconds = (2, 1) if quick else (ROUNDS, SECONDS)
+def parts(setup):
     app_core, load_core = servers.cores()
     with servers.workplace() as folder, contextlib.ExitStack() as stack:
         stores, sockets = [], {}
-        for name, (server, socket) in {"weir": weir(build, app_core, folder),
+        for name, (server, socket) in {"weir": weir(setup.build, app_core, folder),
                                        "redis": redis(app_core, folder)}.items():
             stores.append(stack.enter_context(server))
             sockets[name] = str(socket)
         for framework, limiters in FRAMEWORKS.items():
-            began = time.monotonic()
-            runs = {load: {limiter: [] for limiter in limiters} for load in LOADS}
-            with contextlib.ExitStack() as apps:
-                running = {limiter: apps.enter_context(
-                    application(framework, limiter, sockets, app_core, folder))
-                           for limiter in limiters}
-                for app in running.values():  # Warm, and compiled where that happens meanwhile.
-                    microseconds(app.ports["http"], load_core, 16, seconds)
-                for _ in range(rounds):
-                    for load, (connections, is_shared) in LOADS.items():
-                        for store in stores:
-                            move(store, app_core if is_shared else load_core)
-                        for limiter, app in running.items():
-                            runs[load][limiter].append(microseconds(
-                                app.ports["http"], load_core, connections, seconds))
-            print(f"{framework}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
-            yield {framework: runs}
+            make = {limiter: functools.partial(application, framework, limiter, sockets, app_core,
+                                               folder) for limiter in limiters}
+            yield Part(framework, functools.partial(
+                measure_framework, framework, make, stores, (app_core, load_core), setup))
+
+
+def measure_framework(framework, make, stores, cores, setup):
+    app_core, load_core = cores
+    seconds = SHORT_SECONDS if setup.smoke else SECONDS
+    runs = {load: {limiter: [] for limiter in make} for load in LOADS}
+    with contextlib.ExitStack() as apps:
+        running = {limiter: apps.enter_context(start()) for limiter, start in make.items()}
+        for app in running.values() if not setup.smoke else ():
+            # Warm, and compiled where that happens meanwhile.
+            microseconds(app.ports["http"], load_core, 16, seconds)
+        for _ in range(setup.rounds(ROUNDS)):
+            for load, (connections, is_shared) in LOADS.items():
+                for store in stores:
+                    move(store, app_core if is_shared else load_core)
+                for limiter, app in running.items():
+                    runs[load][limiter].append(microseconds(app.ports["http"], load_core,
+                                                            connections, seconds))
+    return {framework: runs}
+
+
+# --- Against another commit ---
+
+
+def weir_parts():
+    """A request with Weir's middleware, see WeirPart. Only the service is of either build: the
+    middleware is always the working tree's."""
+    for framework in FRAMEWORKS:
+        rows = {f"clients/{framework}/{load}/weir": load for load in LOADS}
+        yield WeirPart(framework, dict.fromkeys(rows, "us/request"),
+                       functools.partial(weir_framework, framework, rows))
+
+
+def weir_framework(framework, loads, setup, rows):
+    app_core, load_core = servers.cores()
+    service, socket = weir(setup.build, app_core, setup.folder)
+    values = {}
+    with service, application(framework, "weir", {"weir": str(socket), "redis": ""}, app_core,
+                              setup.folder) as app:
+        microseconds(app.ports["http"], load_core, 16, SHORT_SECONDS)
+        for row, load in loads.items():
+            if rows is not None and row not in rows:
+                continue
+            connections, is_shared = LOADS[load]
+            move(service, app_core if is_shared else load_core)
+            values[row] = microseconds(app.ports["http"], load_core, connections, SHORT_SECONDS)
+    return values
+
+
+# --- Results ---
 
 
 class Results:
@@ -143,22 +176,26 @@ class Results:
     def __init__(self, answers):
         self.answers = answers
 
+    def values(self, framework, load, limiter):
+        """Of every round; none if the part failed."""
+        return self.answers.get(framework, {}).get(load, {}).get(limiter, [])
+
     def median(self, framework, load, limiter):
-        return statistics.median(self.answers[framework][load][limiter])
+        return median(self.values(framework, load, limiter))
 
     def added(self, framework, load, limiter):
         """Above the bare framework, of every round."""
-        runs = self.answers[framework][load]
-        return [with_it - without for with_it, without in zip(runs[limiter], runs["none"])]
+        pairs = zip(self.values(framework, load, limiter), self.values(framework, load, "none"))
+        return [with_it - without for with_it, without in pairs]
 
     def median_added(self, framework, load, limiter):
-        return statistics.median(self.added(framework, load, limiter))
+        return median(self.added(framework, load, limiter))
 
     def above_peer(self, framework, load):
         """How much longer than with the peer a request takes with us."""
         peer = FRAMEWORKS[framework][-1]
-        runs = self.answers[framework][load]
-        return statistics.median(ours - theirs for ours, theirs in zip(runs["weir"], runs[peer]))
+        pairs = zip(self.values(framework, load, "weir"), self.values(framework, load, peer))
+        return median(ours - theirs for ours, theirs in pairs)
 
 
 # --- Figures and tables ---
@@ -195,7 +232,7 @@ def tables(results):
                             said(results, framework, load)]
                 rows.append(row + [""] * (len(columns) - len(row)))
         yield Table(f"{FRAMEWORK_TITLES[framework]}: time per request", columns, rows)
-    runs = [results.answers[framework][load][limiter] for framework, limiters in FRAMEWORKS.items()
+    runs = [results.values(framework, load, limiter) for framework, limiters in FRAMEWORKS.items()
             for load in LOADS for limiter in limiters]
     yield Table("Noise: spread of the middle half of the rounds", ["what", "typical", "worst"],
                 [noise_row("time per request", runs)])

@@ -5,9 +5,11 @@ figures: medians over the rounds, and ratios of medians.
 """
 
 import dataclasses
-import statistics
+import functools
+import math
 
-from measured import ask, noise_row
+from against import WeirPart, run_google_benchmark
+from measured import Part, ask, median, noise_row
 from report import Figure, Table
 
 OUTCOMES = ("allow", "deny")
@@ -32,6 +34,7 @@ AGAINST_GOVERNOR = 3.0
 TWO_THREADS = 1.8
 TWO_THREADS_ON_A_HOT_KEY = 1.5
 BYTES_PER_KEY = 30
+BYTES_ROW = "core/bytes_per_key/5M_to_40M/worst"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,31 +97,86 @@ class Results:
 
     def median(self, store, case):
         values = self.runs.get(store, {}).get(case)
-        return None if values is None else statistics.median(values)
+        return None if values is None else median(values)
 
     def cases(self):
-        return list(self.runs["weir"])
+        return list(self.runs.get("weir", {}))
 
 
 # --- Measuring ---
 
 
-def measure(build, rust, quick):
-    """Yields {question: answer}, as plain data, one after the other; all of them make Results."""
-    program = build / "bench/bench_core"
-    governor = str(rust / "libgovernor_peer.so")
-    rounds, scale = ("3", "0.05") if quick else (str(ROUNDS), "1")
-    new_rounds = "2" if quick else str(NEW_KEY_ROUNDS)
-    last = "6000000" if quick else str(LAST_BYTES_KEYS)
+def parts(setup):
+    program = setup.build / "bench/bench_core"
+    library = setup.rust / "libgovernor_peer.so"
+    governor = (str(library),)
+    if not library.exists():
+        governor = ()
+        yield Part("governor", functools.partial(missing_governor, library))
 
+    scale = "0.05" if setup.smoke else "1"
+    rounds = str(setup.rounds(ROUNDS))
+    # More keys run the same code for longer.
+    counts = [count for count in KEYS.values() if not setup.smoke or count <= 1_000]
+    last = "5000000" if setup.smoke else str(LAST_BYTES_KEYS)
     questions = [
-        ("new", new_rounds, scale, governor),
-        *(("checks", outcome, str(count), rounds, scale, governor)
-          for outcome in OUTCOMES for keys, count in KEYS.items() if not quick or keys != "20M"),
+        ("new", str(setup.rounds(NEW_KEY_ROUNDS)), scale, *governor),
+        *(("checks", outcome, str(count), rounds, scale, *governor)
+          for outcome in OUTCOMES for count in counts),
         *(("bytes", store, last) for store in ("weir", "boost_fingerprint", "boost_string")),
     ]
     for question in questions:
-        yield {" ".join(question[:3]): ask(program, question)}
+        name = " ".join(question[:1 if question[0] == "new" else 3])
+        yield Part(name, functools.partial(answer, name, program, question))
+
+
+def answer(name, program, question):
+    return {name: ask(program, question)}
+
+
+def missing_governor(library):
+    raise RuntimeError(f"{library} is missing, so the other parts are measured without governor")
+
+
+# --- Against another commit ---
+
+
+def weir_parts():
+    """The rows of Weir's own, see WeirPart."""
+    new = [f"new/4M/{room}/{calls}/{threads}" for room in ("growing", "reserved")
+           for calls in ("single", "batch32") for threads in ("1thread", "2threads")]
+    yield checks_part("new keys", [*new, "new/4M/capped/single/1thread"], ("new",))
+    for outcome in OUTCOMES:
+        for keys, count in KEYS.items():
+            cases = [Case(outcome, keys, spread, calls, threads, clock).name
+                     for spread in (("hot",) if keys == "1" else ("uniform", "zipf"))
+                     for clock in (False, True) for calls in ("single", "batch32")
+                     for threads in ("1thread", "2threads")]
+            yield checks_part(f"{outcome} {keys}", cases, ("checks", outcome, str(count)))
+    yield WeirPart("bytes per key", {BYTES_ROW: "bytes/key"}, weir_bytes, least_rounds=3)
+
+
+def checks_part(name, cases, question):
+    # Filling the stores takes most of the time of 20 M keys, so that what follows is done thrice.
+    many = "20000000" in question
+    rows = {f"core/{case}": "ns/check" for case in cases}
+    return WeirPart(name, rows, functools.partial(weir_checks, question, 3 if many else 1),
+                    least_rounds=4 if many else 5)
+
+
+def weir_checks(question, rounds, setup, rows):
+    """Checks by Weir alone: the peers are not measured, and governor is left out."""
+    scale = "0.05" if setup.smoke else "1"
+    runs = run_google_benchmark(
+        setup.build / "bench/bench_core", (*question, str(rounds), scale), "weir/",
+        None if rows is None else [row.removeprefix("core/") for row in rows])
+    return {f"core/{name.removeprefix('weir/')}": median(values) for name, values in runs.items()}
+
+
+def weir_bytes(setup, _rows):
+    last = "5000000" if setup.smoke else str(LAST_BYTES_KEYS)
+    steps = ask(setup.build / "bench/bench_core", ("bytes", "weir", last))
+    return {BYTES_ROW: max(value for _, value in steps)}
 
 
 # --- Figures ---
@@ -160,13 +218,12 @@ def scaling_cases(results):
 
 
 def bytes_figure(results):
-    worst = {store: worst_bytes(results, store) for store in results.bytes_per_key}
-    return Figure("core/bytes_per_key/5M_to_40M/worst", worst["weir"], "bytes/key",
-                  worst[REFERENCE], BYTES_PER_KEY, ceiling=True)
+    return Figure(BYTES_ROW, worst_bytes(results, "weir"), "bytes/key",
+                  worst_bytes(results, REFERENCE), BYTES_PER_KEY, ceiling=True)
 
 
 def worst_bytes(results, store):
-    return max(value for _, value in results.bytes_per_key[store])
+    return max((value for _, value in results.bytes_per_key.get(store, ())), default=math.nan)
 
 
 # --- Tables ---
@@ -201,7 +258,7 @@ def check_row(results, case, peers):
         reference = results.median(peer, case)
         row.append("" if reference is None else f"{reference:.1f} ({reference / value:.2f}x)")
         target = case.target(peer)
-        if target is not None:
+        if target is not None and reference is not None:
             verdicts.append(said(target, reference / value >= target))
     return row + [", ".join(verdicts)]
 

@@ -7,18 +7,19 @@ that were answered.
 """
 
 import contextlib
+import functools
 import pathlib
 import re
-import statistics
-import subprocess
-import sys
 import time
 
 import servers
-from measured import noise_row
+from against import WeirPart
+from measured import Part, median, noise_row, run_program
 from report import Figure, Table
 
 ROUNDS = 9
+SMOKE_SHARE = 100  # A smoke run sends this part of the requests.
+AGAINST_SHARE = 2
 RLS_PATH = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit"
 CHECK = (b'{"ip": "203.0.113.9", "user": "ann", "method": "GET", "path": "/api/orders",'
          b' "host": "shop.example"}')
@@ -84,10 +85,9 @@ rules:
 def certificate(folder):
     """A certificate for this run, and its key."""
     files = [pathlib.Path(folder) / name for name in ("certificate.pem", "key.pem")]
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                    "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
-                    "/CN=localhost", "-out", files[0], "-keyout", files[1]],
-                   check=True, capture_output=True)
+    run_program(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                 "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
+                 "/CN=localhost", "-out", files[0], "-keyout", files[1]])
     return files
 
 
@@ -135,9 +135,11 @@ def processor_time(process_id):
 
 
 class Load:
-    def __init__(self, core, folder, quick):
+    """h2load and redis-benchmark; they send one request of `share`."""
+
+    def __init__(self, core, folder, share=1):
         self._core = core
-        self._share = 20 if quick else 1
+        self._share = share
         self._rls = pathlib.Path(folder) / "call.bin"
         self._rls.write_bytes(rls_call())
         self._check = pathlib.Path(folder) / "check.json"
@@ -151,18 +153,14 @@ class Load:
             kind, server, connections, streams, requests)
         before = processor_time(server.process_id)
         began = time.monotonic()
-        # redis-benchmark always complains that it is not told of settings.
-        done = subprocess.run(servers.pinned(self._core, command), stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, check=False, text=True)
+        output = run_program(servers.pinned(self._core, command))
         seconds = time.monotonic() - began
         took = processor_time(server.process_id) - before
-        if done.returncode != 0:
-            raise RuntimeError(done.stdout + done.stderr)
         if kind.startswith("re"):
-            if "Error" in done.stdout:
-                raise RuntimeError("requests failed:\n" + done.stdout)
-        elif not re.search(rf"status codes: {requests} 2xx", done.stdout):
-            raise RuntimeError("requests failed:\n" + done.stdout)
+            if "Error" in output:
+                raise RuntimeError("requests failed:\n" + output)
+        elif not re.search(rf"status codes: {requests} 2xx", output):
+            raise RuntimeError("requests failed:\n" + output)
         return {"cpu_ns": took / requests, "rate": requests / seconds,
                 "busy": took / 1e9 / seconds}
 
@@ -191,28 +189,63 @@ class Load:
 # --- Measuring ---
 
 
-def measure(build, _rust, quick):
-    """Yields {question: answer}, as plain data, one after the other; all of them make Results."""
+def parts(setup):
     server_core, load_core = servers.cores()
     with servers.workplace() as folder:
-        load = Load(load_core, folder, quick)
+        load = Load(load_core, folder, SMOKE_SHARE if setup.smoke else 1)
         make = {
-            "grpc++": lambda: grpcpp(build / "bench/bench_grpc", server_core, folder),
-            "weir": lambda: weir("weir", build / "weir", server_core, folder, tls=False),
-            "weir-tls": lambda: weir("weir-tls", build / "weir", server_core, folder, tls=True),
+            "grpc++": lambda: grpcpp(setup.build / "bench/bench_grpc", server_core, folder),
+            "weir": lambda: weir("weir", setup.build / "weir", server_core, folder, tls=False),
+            "weir-tls": lambda: weir("weir-tls", setup.build / "weir", server_core, folder,
+                                     tls=True),
         }
-        for group, (connections, streams, requests, contestants) in GROUPS.items():
-            began = time.monotonic()
-            runs = {contestant: [] for contestant in contestants}
-            with contextlib.ExitStack() as stack:
-                names = [SERVER_OF.get(contestant, "weir") for contestant in contestants]
-                running = {name: stack.enter_context(make[name]()) for name in dict.fromkeys(names)}
-                for _ in range(2 if quick else ROUNDS):
-                    for contestant, name in zip(contestants, names):
-                        runs[contestant].append(load.run(contestant, running[name], connections,
-                                                         streams, requests))
-            print(f"{group}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
-            yield {group: runs}
+        for group in GROUPS:
+            yield Part(group, functools.partial(measure_group, make, load, group,
+                                                setup.rounds(ROUNDS)))
+
+
+def measure_group(make, load, group, rounds):
+    connections, streams, requests, contestants = GROUPS[group]
+    runs = {contestant: [] for contestant in contestants}
+    with contextlib.ExitStack() as stack:
+        names = [SERVER_OF.get(contestant, "weir") for contestant in contestants]
+        running = {name: stack.enter_context(make[name]()) for name in dict.fromkeys(names)}
+        for _ in range(rounds):
+            for contestant, name in zip(contestants, names):
+                runs[contestant].append(load.run(contestant, running[name], connections, streams,
+                                                 requests))
+    return {group: runs}
+
+
+# --- Against another commit ---
+
+
+def weir_parts():
+    """The rows of Weir's own, see WeirPart: the references that are Weir's are rows, too."""
+    for group, (_, _, _, contestants) in GROUPS.items():
+        rows = {row_of(group, contestant): contestant for contestant in contestants
+                if contestant.startswith("weir ")}
+        yield WeirPart(group, dict.fromkeys(rows, "ns/request"),
+                       functools.partial(weir_group, group, rows))
+
+
+def weir_group(group, contestants, setup, rows):
+    connections, streams, requests, _ = GROUPS[group]
+    server_core, load_core = servers.cores()
+    load = Load(load_core, setup.folder, SMOKE_SHARE if setup.smoke else AGAINST_SHARE)
+    values = {}
+    for row, contestant in contestants.items():
+        if rows is not None and row not in rows:
+            continue
+        name = SERVER_OF.get(contestant, "weir")
+        with weir(name, setup.build / "weir", server_core, setup.folder,
+                  tls=name == "weir-tls") as server:
+            run = load.run(contestant, server, connections, streams, requests)
+        values[row] = run["cpu_ns"]
+    return values
+
+
+# --- Results ---
 
 
 class Results:
@@ -222,26 +255,31 @@ class Results:
         self.answers = answers
 
     def values(self, group, contestant, field):
-        return [run[field] for run in self.answers[group][contestant]]
+        """Of every round; none if the part failed."""
+        return [run[field] for run in self.answers.get(group, {}).get(contestant, ())]
 
     def median(self, group, contestant, field):
-        return statistics.median(self.values(group, contestant, field))
+        return median(self.values(group, contestant, field))
 
     def times(self, group, contestant, reference):
         """How many times the reference of the same round: the median."""
         pairs = zip(self.values(group, contestant, "cpu_ns"),
                     self.values(group, reference, "cpu_ns"))
-        return statistics.median(value / of for value, of in pairs)
+        return median(value / of for value, of in pairs)
 
 
 # --- Figures and tables ---
+
+
+def row_of(group, contestant):
+    return f"grpc/{group}/{contestant.split()[1]}"
 
 
 def figures(results):
     for group, (_, _, _, contestants) in GROUPS.items():
         for contestant in contestants[1:]:
             most = TARGETS.get((group, contestant))
-            yield Figure(f"grpc/{group}/{contestant.split()[1]}",
+            yield Figure(row_of(group, contestant),
                          results.median(group, contestant, "cpu_ns"), "ns/request",
                          results.median(group, contestants[0], "cpu_ns"),
                          None if most is None else 1 / most,

@@ -4,14 +4,16 @@ bench_policy measures; here its runs become figures: medians over the rounds, an
 medians. Matching and the bare check that it is compared with are of the same run.
 """
 
-import statistics
+import functools
 
-from measured import ask, noise_row
+from against import WeirPart, run_google_benchmark
+from measured import Part, ask, median, noise_row
 from report import Figure, Table
 
 ROUNDS = 9
 LOADING_ROUNDS = 5
 OVERRIDES = 1_000_000
+SMOKE_OVERRIDES = 10_000
 # Rows of the table: {what bench_policy is asked: how it is called}.
 OVERRIDE_FILES = {
     ("csv", 1_000): "CSV, 1,000 different limits",
@@ -64,23 +66,79 @@ class Results:
                 self.runs |= answer
 
     def median(self, name):
-        return statistics.median(self.runs[name])
+        return median(self.runs.get(name, ()))
 
     def times(self, name, reference):
         return self.median(name) / self.median(reference)
 
 
-def measure(build, _rust, quick):
-    """Yields {question: answer}, as plain data, one after the other; all of them make Results."""
-    program = build / "bench/bench_policy"
-    rounds, scale = ("3", "0.05") if quick else (str(ROUNDS), "1")
-    loading = "2" if quick else str(LOADING_ROUNDS)
-    yield {"matching": ask(program, ("matching", rounds, scale))}
-    yield {"engine": ask(program, ("engine", rounds, scale))}
-    yield {"loading": ask(program, ("loading", loading))}
+# --- Measuring ---
+
+
+def parts(setup):
+    program = setup.build / "bench/bench_policy"
+    for name in ("matching", "engine", "loading"):
+        yield Part(name, functools.partial(
+            answer, name, program, question(name, setup.rounds(ROUNDS), setup.smoke)))
     for form, limits in OVERRIDE_FILES:
-        question = ("overrides", form, str(limits), str(OVERRIDES), loading, str(build / "bench"))
-        yield {" ".join(question[:3]): ask(program, question)}
+        name = f"overrides {form} {limits}"
+        yield Part(name, functools.partial(
+            answer, name, program,
+            overrides_question(form, limits, setup.rounds(LOADING_ROUNDS), setup.smoke,
+                               setup.build / "bench")))
+
+
+def answer(name, program, words):
+    return {name: ask(program, words)}
+
+
+def question(name, rounds, smoke):
+    if name == "loading":
+        return (name, str(min(rounds, LOADING_ROUNDS)))
+    return (name, str(rounds), "0.01" if smoke else "1")
+
+
+def overrides_question(form, limits, rounds, smoke, folder):
+    rows = rows_of(smoke)
+    return ("overrides", form, str(min(limits, rows)), str(rows), str(rounds), str(folder))
+
+
+def rows_of(smoke):
+    return SMOKE_OVERRIDES if smoke else OVERRIDES
+
+
+# --- Against another commit ---
+
+
+def weir_parts():
+    """All rows, see WeirPart: there are no peers."""
+    engine = [name + clock for name in ENGINE for clock in ("", "/clock")]
+    for name, benchmarks, unit in (("matching", MATCHING, "ns/request"),
+                                   ("engine", engine, "ns/request"), ("loading", LOADING, "s")):
+        yield WeirPart(name, {f"policy/{benchmark}": unit for benchmark in benchmarks},
+                       functools.partial(weir_runs, name))
+    for form, limits in OVERRIDE_FILES:
+        name = overrides_row(form, limits)
+        rows = {name: "s", f"{name}/resident": "bytes/override", f"{name}/table": "bytes/override"}
+        yield WeirPart(f"overrides {form} {limits}", rows,
+                       functools.partial(weir_overrides, form, limits))
+
+
+def weir_runs(name, setup, rows):
+    runs = run_google_benchmark(
+        setup.build / "bench/bench_policy", question(name, 1, setup.smoke), "",
+        None if rows is None else [row.removeprefix("policy/") for row in rows])
+    by = 1e9 if name == "loading" else 1
+    return {f"policy/{benchmark}": median(values) / by for benchmark, values in runs.items()}
+
+
+def weir_overrides(form, limits, setup, _rows):
+    name = overrides_row(form, limits)
+    got = ask(setup.build / "bench/bench_policy",
+              overrides_question(form, limits, 1, setup.smoke, setup.folder))
+    return {name: median(got["seconds"]),
+            **{f"{name}/{kind}": got[kind] / rows_of(setup.smoke)
+               for kind in ("resident", "table")}}
 
 
 # --- Figures ---
@@ -106,13 +164,17 @@ def loading_figures(results):
         yield Figure(f"policy/{name}", results.median(name) / 1e9, "s", target=target, ceiling=True)
 
 
+def overrides_row(form, limits):
+    return f"policy/overrides/1M/{form}" + ("/distinct" if limits == OVERRIDES else "")
+
+
 def override_figures(results):
     for (form, limits), answer in results.overrides.items():
-        name = f"policy/overrides/1M/{form}" + ("/distinct" if limits == OVERRIDES else "")
+        name = overrides_row(form, limits)
         seconds, size = (None, None)
         if limits != OVERRIDES:
             seconds, size = (MOST_SECONDS_FOR_OVERRIDES, MOST_BYTES_PER_OVERRIDE)
-        yield Figure(name, statistics.median(answer["seconds"]), "s", target=seconds, ceiling=True)
+        yield Figure(name, median(answer["seconds"]), "s", target=seconds, ceiling=True)
         yield Figure(f"{name}/resident", answer["resident"] / OVERRIDES, "bytes/override",
                      target=size, ceiling=True)
         yield Figure(f"{name}/table", answer["table"] / OVERRIDES, "bytes/override", target=size,
@@ -169,7 +231,7 @@ def loading_table(results):
 def overrides_table(results):
     rows = []
     for (form, limits), answer in results.overrides.items():
-        seconds = statistics.median(answer["seconds"])
+        seconds = median(answer["seconds"])
         resident, table = (answer[kind] / OVERRIDES for kind in ("resident", "table"))
         target = ""
         if limits != OVERRIDES:

@@ -4,16 +4,16 @@ bench_redis is the load, on one core; redis-server has the other. Contestants ta
 same server, so that every ratio is of two neighbouring runs, and the median of such ratios counts.
 """
 
+import functools
 import json
 import socket
-import statistics
-import subprocess
 
 import servers
-from measured import noise_row
+from against import WeirPart
+from measured import Part, median, noise_row, run_program
 from report import Figure, Table
 from service_suite import Results as ServiceResults
-from service_suite import said, told
+from service_suite import said
 
 CONNECTIONS = 50
 IN_FLIGHT = 1024
@@ -23,6 +23,13 @@ SECONDS = 2.5
 OPEN_ROUNDS = 5
 OPEN_SECONDS = 6
 OPEN_SHARE = 0.8  # Of our highest rate.
+WARM_UP_SECONDS = 0.4
+# Against another commit: shorter runs, and more of them.
+AGAINST_SECONDS = 1.0
+AGAINST_OPEN_SECONDS = 2.5
+# To see that everything runs. The rate is one with which every machine keeps up.
+SMOKE_SECONDS = 0.1
+SMOKE_RATE = 2_000
 
 # What was asked for: at most so many times the reference, and for rates the least.
 MOST_CPU = 0.4
@@ -32,6 +39,8 @@ MOST_THREE = 0.7
 MOST_BYTES = 0.75
 MOST_P50_US = 1_000
 MOST_P99_US = 5_000
+
+WEIR_KEYS = "weir1:*per-user:*"
 
 # {question: {contestant: (form, how much at once, rules)}}; the first is the reference.
 CLOSED = {
@@ -89,30 +98,30 @@ class Connection:
             sizes += [self.ask("MEMORY", "USAGE", key) for key in keys]
             if cursor == "0":
                 break
-        return statistics.median(sizes)
+        return median(sizes)
 
 
 class Load:
     """bench_redis, on its own core."""
 
-    def __init__(self, program, core, server, quick):
+    def __init__(self, program, core, server, smoke):
         self._program = program
         self._core = core
         self._server = server
-        self._quick = quick
+        self._smoke = smoke
 
     def run(self, form, how_much, rules, seconds=SECONDS):
-        times = ("0.1", "0.3") if self._quick else ("0.4", str(seconds))
-        words = [form, self._server.ports["resp"], self._server.process_id, KEYS, *times, how_much]
+        warm_up, seconds = ((SMOKE_SECONDS, SMOKE_SECONDS) if self._smoke
+                            else (WARM_UP_SECONDS, seconds))
+        words = [form, self._server.ports["resp"], self._server.process_id, KEYS, warm_up, seconds,
+                 how_much]
         if form != "usual":
             words.append(rules)
         with Connection(self._server.ports["resp"]) as redis:
             calls = redis.script_calls()
-            done = subprocess.run(servers.pinned(self._core, [self._program, *words]),
-                                  stdout=subprocess.PIPE, check=True)
-            answer = json.loads(done.stdout)
+            answer = json.loads(run_program(servers.pinned(self._core, [self._program, *words])))
             # Of the warm-up too, as near as makes no difference.
-            share = answer["seconds"] / (answer["seconds"] + float(times[0]))
+            share = answer["seconds"] / (answer["seconds"] + warm_up)
             answer["batch"] = answer["requests"] / share / (redis.script_calls() - calls)
         answer["rate"] = answer["requests"] / answer["seconds"]
         return answer
@@ -121,31 +130,96 @@ class Load:
 # --- Measuring ---
 
 
-def measure(build, _rust, quick):
-    """Yields {question: answer}, as plain data, one after the other; all of them make Results."""
+def parts(setup):
     server_core, load_core = servers.cores()
-    rounds, open_rounds = (2, 2) if quick else (ROUNDS, OPEN_ROUNDS)
     with servers.workplace() as folder, servers.redis(server_core, folder) as redis:
-        load = Load(build / "bench/bench_redis", load_core, redis, quick)
-        for question, contestants in CLOSED.items():
-            with told(question):
-                answer = {name: [] for name in contestants}
-                for _ in range(rounds):
-                    for name, (form, how_much, rules) in contestants.items():
-                        answer[name].append(load.run(form, how_much, rules))
+        load = Load(setup.build / "bench/bench_redis", load_core, redis, setup.smoke)
+        for question in CLOSED:
+            yield Part(question, functools.partial(measure_closed, load, question,
+                                                   setup.rounds(ROUNDS)))
             if question == "saturated":
-                rate = OPEN_SHARE * statistics.median(run["rate"] for run in answer["weir"])
-                yield {"memory": measure_memory(redis)}
-            yield {question: answer}
-        with told("open loop"):
-            runs = [load.run("open", rate, 1, OPEN_SECONDS) for _ in range(open_rounds)]
-        yield {"open": {"weir": runs}}
+                yield Part("memory", functools.partial(measure_memory, redis))
+        yield Part("open loop", functools.partial(measure_open, load, setup))
+
+
+def measure_closed(load, question, rounds):
+    contestants = CLOSED[question]
+    runs = {name: [] for name in contestants}
+    for _ in range(rounds):
+        for name, (form, how_much, rules) in contestants.items():
+            runs[name].append(load.run(form, how_much, rules))
+    return {question: runs}
 
 
 def measure_memory(redis):
     with Connection(redis.ports["resp"]) as connection:
-        return {"usual": [{"bytes": connection.bytes_per_key("ratelimit:*")}],
-                "weir": [{"bytes": connection.bytes_per_key("weir1:*per-user:*")}]}
+        return {"memory": {"usual": [{"bytes": connection.bytes_per_key("ratelimit:*")}],
+                           "weir": [{"bytes": connection.bytes_per_key(WEIR_KEYS)}]}}
+
+
+def measure_open(load, setup):
+    rate = SMOKE_RATE
+    if not setup.smoke:
+        rate = OPEN_SHARE * median(run["rate"] for run in setup.answer("saturated")["weir"])
+    return {"open": {"weir": [load.run("open", rate, 1, OPEN_SECONDS)
+                              for _ in range(setup.rounds(OPEN_ROUNDS))]}}
+
+
+# --- Against another commit ---
+
+
+def weir_parts():
+    """The rows of Weir's own, see WeirPart: the store of each build, on a new redis-server."""
+    yield WeirPart("saturated", {"redis/cpu/saturated": "ns/check",
+                                 "redis/time_per_check/saturated": "ns/check",
+                                 "redis/bytes_per_key": "bytes/key"}, weir_saturated)
+    for question, row, in_flight, rules in (
+            ("alone", "redis/cpu/one_in_flight", 1, 1),
+            ("rules saturated", "redis/cpu/three_rules/saturated", IN_FLIGHT, 3),
+            ("rules alone", "redis/cpu/three_rules/one_in_flight", 1, 3)):
+        yield WeirPart(question, {row: "ns/check"},
+                       functools.partial(weir_closed, row, in_flight, rules))
+    yield WeirPart("open loop", dict.fromkeys(("redis/open_loop/p50", "redis/open_loop/p99"), "us"),
+                   weir_open)
+
+
+def on_new_redis(setup, measure):
+    """What `measure` returns, which is given a load and a server that knows all keys."""
+    server_core, load_core = servers.cores()
+    with servers.redis(server_core, setup.folder) as redis:
+        load = Load(setup.build / "bench/bench_redis", load_core, redis, setup.smoke)
+        load.run("closed", IN_FLIGHT, 3, AGAINST_SECONDS)
+        return measure(load, redis)
+
+
+def weir_saturated(setup, _rows):
+    def measure(load, redis):
+        run = load.run("closed", IN_FLIGHT, 1, AGAINST_SECONDS)
+        with Connection(redis.ports["resp"]) as connection:
+            return {"redis/cpu/saturated": run["cpu_ns"],
+                    "redis/time_per_check/saturated": 1e9 / run["rate"],
+                    "redis/bytes_per_key": connection.bytes_per_key(WEIR_KEYS)}
+
+    return on_new_redis(setup, measure)
+
+
+def weir_closed(row, in_flight, rules, setup, _rows):
+    return on_new_redis(setup, lambda load, _: {
+        row: load.run("closed", in_flight, rules, AGAINST_SECONDS)["cpu_ns"]})
+
+
+def weir_open(setup, _rows):
+    """At a rate that both builds get: a share of the highest of the build that is asked first."""
+    def measure(load, _):
+        rate = SMOKE_RATE if setup.smoke else setup.once("redis rate", lambda: OPEN_SHARE * load.run(
+            "closed", IN_FLIGHT, 1, AGAINST_SECONDS)["rate"])
+        run = load.run("open", rate, 1, AGAINST_OPEN_SECONDS)
+        return {f"redis/open_loop/{field}": run[field] for field in ("p50", "p99")}
+
+    return on_new_redis(setup, measure)
+
+
+# --- Results ---
 
 
 class Results(ServiceResults):

@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import math
+import re
 
 
 @dataclasses.dataclass
@@ -11,7 +13,7 @@ class Figure:
     Lower values are better, and `ratio` is how many times better than the reference the value
     is. `target` is the least the ratio should be; with `ceiling` it is the most the value may be.
     Where runs were made in pairs, `paired_ratio` is the median of their ratios and counts instead
-    of the ratio of the medians.
+    of the ratio of the medians. A value that was not measured, because its part failed, is NaN.
     """
 
     name: str
@@ -24,15 +26,18 @@ class Figure:
 
     @property
     def ratio(self):
-        if self.paired_ratio is not None:
-            return self.paired_ratio
-        return None if self.reference is None else self.reference / self.value
+        ratio = self.paired_ratio
+        if ratio is None and self.reference is not None and self.value != 0:
+            ratio = self.reference / self.value
+        return ratio if is_measured(ratio) else None
 
     @property
     def met(self):
         if self.target is None:
             return None
-        return self.value <= self.target if self.ceiling else self.ratio >= self.target
+        if self.ceiling:
+            return self.value <= self.target
+        return None if self.ratio is None else self.ratio >= self.target
 
     def entry(self):
         fields = {
@@ -47,17 +52,21 @@ class Figure:
         return {name: value for name, value in fields.items() if value is not None}
 
 
+def is_measured(value):
+    return value is not None and not math.isnan(value)
+
+
 def rounded(value):
-    return None if value is None else round(value, 3)
+    return round(value, 3) if is_measured(value) else None
 
 
-def write_json(figures, path):
-    path.write_text(json.dumps([figure.entry() for figure in figures], indent=2) + "\n")
+def write_json(entries, path):
+    path.write_text(json.dumps([entry.entry() for entry in entries], indent=2) + "\n")
 
 
 def verdict(figures):
     """The figures that miss their target, and how many do not."""
-    targeted = [figure for figure in figures if figure.target is not None]
+    targeted = [figure for figure in figures if figure.met is not None]
     missed = [figure for figure in targeted if not figure.met]
     lines = [f"{len(targeted) - len(missed)} of {len(targeted)} targets met."]
     for figure in missed:
@@ -69,13 +78,29 @@ def verdict(figures):
     return "\n".join(lines)
 
 
+# A value that was not measured, as format() writes it.
+NOT_MEASURED = re.compile(r"(?<![a-z])nan(?![a-wyz])x?%?")
+
+
 @dataclasses.dataclass
 class Table:
-    """The first column holds names and goes to the left, the others go to the right."""
+    """The first column holds names and goes to the left, the others go to the right.
+
+    A value that was not measured is shown as "-", and a row with such a value is not judged.
+    """
 
     title: str
     columns: list[str]
     rows: list[list[str]]
+
+    def __post_init__(self):
+        self.rows = [self._shown(row) for row in self.rows]
+
+    def _shown(self, row):
+        shown = [row[0], *(NOT_MEASURED.sub("-", cell) for cell in row[1:])]
+        if shown != row and self.columns[-1] == "target":
+            shown[-1] = ""
+        return shown
 
     def text(self):
         lines = [self.columns, *self.rows]

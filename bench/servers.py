@@ -3,10 +3,8 @@
 import contextlib
 import os
 import pathlib
-import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 
@@ -15,7 +13,7 @@ def cores():
     """Two cores of this machine: one for the server, one for the load."""
     mine = sorted(os.sched_getaffinity(0))
     if len(mine) < 2:
-        sys.exit("This benchmark needs two cores: one for the server, one for the load.")
+        raise RuntimeError("this benchmark needs two cores: one for the server, one for the load")
     return mine[0], mine[1]
 
 
@@ -158,15 +156,6 @@ def weir(program, core, folder):
     return Server("weir", [program, "serve", "-c", policy, "--threads", "1"], ports, core, folder)
 
 
-@contextlib.contextmanager
 def workplace():
-    """A folder for files of servers, and an end that also tidies up after a SIGTERM."""
-    def leave(*_):
-        sys.exit(128 + signal.SIGTERM)
-
-    before = signal.signal(signal.SIGTERM, leave)
-    try:
-        with tempfile.TemporaryDirectory(prefix="weir-bench-") as folder:
-            yield folder
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    """A context: a folder for files of servers."""
+    return tempfile.TemporaryDirectory(prefix="weir-bench-")

@@ -5,14 +5,13 @@ that every ratio is of two runs of the same half minute, and the median of such 
 """
 
 import contextlib
+import functools
 import json
-import statistics
 import subprocess
-import sys
-import time
 
 import servers
-from measured import noise_row
+from against import WeirPart
+from measured import Part, median, noise_row, run_program
 from report import Figure, Table
 
 CONNECTIONS = 50
@@ -22,6 +21,15 @@ ROUNDS = 9
 CROWD_ROUNDS = 5
 SECONDS = 2.5
 OPEN_SECONDS = 6
+WARM_UP_SECONDS = 0.4
+# Against another commit: shorter runs, and more of them.
+AGAINST_SECONDS = 1.0
+AGAINST_OPEN_SECONDS = 2.5
+AGAINST_WARM_UP_SECONDS = 0.3
+# To see that everything runs. The rate is one with which every machine keeps up.
+SMOKE_SECONDS = 0.1
+SMOKE_RATE = 2_000
+SMOKE_CROWD = 200
 
 # What was asked for: at most so many times the reference.
 MOST_UNPIPELINED = 1.05
@@ -50,6 +58,7 @@ CLOSED_TARGETS = {
 }
 # Open loop.
 OPEN = [("redis", "incr"), ("weir", "throttle"), ("weir", "check")]
+QUANTILES = ("p50", "p99", "p999")
 OPEN_TARGETS = {"weir throttle": MOST_P99, "weir check": MOST_P99}
 CROWDS = {"idle": "idle", "slow": "sending a byte a second"}
 CROWDED = ["throttle", "http-check"]
@@ -71,89 +80,80 @@ NAMES = {"throttle": "throttle", "check": "check_3_rules", "http-check": "http_c
 class Load:
     """bench_service, on its own core."""
 
-    def __init__(self, program, core, quick):
+    def __init__(self, program, core, times, crowd=CROWD):
         self._program = program
         self._core = core
-        self._quick = quick
+        self._warm_up, self._seconds, self._open_seconds = times
+        self._crowd = crowd
 
     def _command(self, *words):
         return servers.pinned(self._core, [self._program, *words])
 
-    def _times(self, seconds):
-        return ("0.1", "0.3") if self._quick else ("0.4", str(seconds))
-
     def _run(self, server, form, kind, keys, seconds, how):
         port = server.ports["http" if kind.startswith("http") else "resp"]
-        command = self._command(form, kind, port, server.process_id, CONNECTIONS, keys,
-                                *self._times(seconds), how)
-        done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
-        return json.loads(done.stdout)
+        return json.loads(run_program(self._command(
+            form, kind, port, server.process_id, CONNECTIONS, keys, self._warm_up, seconds, how)))
 
     def closed(self, server, kind, depth):
-        return self._run(server, "closed", kind, KEYS, SECONDS, depth)
+        return self._run(server, "closed", kind, KEYS, self._seconds, depth)
 
     def open(self, server, kind, rate, new_keys):
-        return self._run(server, "open", kind, "new" if new_keys else KEYS, OPEN_SECONDS, rate)
+        return self._run(server, "open", kind, "new" if new_keys else KEYS, self._open_seconds,
+                         rate)
 
     @contextlib.contextmanager
     def crowd(self, server, kind):
         """Many connections that want nothing, or very little, while others are served."""
         holder = subprocess.Popen(
-            self._command("hold", kind, CROWD, server.ports["resp"], server.ports["http"]),
+            self._command("hold", kind, self._crowd, server.ports["resp"], server.ports["http"]),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         try:
             if holder.stdout.readline() != "ready\n":
-                raise RuntimeError("the connections cannot be had")
+                raise RuntimeError(f"{self._crowd} connections cannot be opened")
             yield
             answer, _ = holder.communicate(timeout=30)
-            if json.loads(answer)["open"] != CROWD:
-                raise RuntimeError(f"connections were closed; {CROWD} were opened: {answer}")
+            if json.loads(answer)["open"] != self._crowd:
+                raise RuntimeError(
+                    f"connections were closed; {self._crowd} were opened: {answer}")
         finally:
             if holder.poll() is None:
                 holder.kill()
             holder.communicate()
 
 
+SMOKE_TIMES = (SMOKE_SECONDS, SMOKE_SECONDS, SMOKE_SECONDS)
+
+
 # --- Measuring ---
 
 
-def measure(build, _rust, quick):
-    """Yields {question: answer}, as plain data, one after the other; all of them make Results."""
+def parts(setup):
     server_core, load_core = servers.cores()
-    load = Load(build / "bench/bench_service", load_core, quick)
-    rounds, crowd_rounds = (2, 2) if quick else (ROUNDS, CROWD_ROUNDS)
+    program = setup.build / "bench/bench_service"
+    if setup.smoke:
+        load = Load(program, load_core, SMOKE_TIMES, SMOKE_CROWD)
+    else:
+        load = Load(program, load_core, (WARM_UP_SECONDS, SECONDS, OPEN_SECONDS))
+    rounds = setup.rounds(ROUNDS)
     with servers.workplace() as folder:
         make = {
             "redis": lambda: servers.redis(server_core, folder),
             "nginx": lambda: servers.nginx(server_core, folder),
-            "weir": lambda: servers.weir(build / "weir", server_core, folder),
+            "weir": lambda: servers.weir(setup.build / "weir", server_core, folder),
         }
         for group in CLOSED:
-            with told(group):
-                answer = measure_closed(make, load, group, rounds)
-            if group == "resp/1":
-                rate = half_of_highest(answer)
-            yield {f"closed {group}": answer}
-        for growing in (False, True):
-            with told("open loop" + (", growing" if growing else "")):
-                answer = measure_open(make, load, rate, growing, rounds)
-            yield {"open growing" if growing else "open steady": answer}
+            yield Part(f"closed loop, {group}",
+                       functools.partial(measure_closed, make, load, group, rounds))
+        for state in ("steady", "growing"):
+            yield Part(f"open loop, {state}",
+                       functools.partial(measure_open, make, load, setup, state, rounds))
         for crowd in CROWDS:
-            with told(f"crowd, {crowd}"):
-                answer = measure_crowd(make, load, crowd, crowd_rounds)
-            yield {f"crowd {crowd}": answer}
-
-
-@contextlib.contextmanager
-def told(what):
-    began = time.monotonic()
-    yield
-    print(f"{what}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+            yield Part(f"crowd, {crowd}", functools.partial(measure_crowd, make, load, crowd,
+                                                            setup.rounds(CROWD_ROUNDS)))
 
 
 def half_of_highest(runs):
-    rates = [run["requests"] / run["seconds"] for run in runs["weir throttle"]]
-    return statistics.median(rates) / 2
+    return median(run["requests"] / run["seconds"] for run in runs) / 2
 
 
 def measure_closed(make, load, group, rounds):
@@ -165,11 +165,15 @@ def measure_closed(make, load, group, rounds):
         for _ in range(rounds):
             for server, kind in contestants:
                 runs[f"{server} {kind}"].append(load.closed(running[server], kind, depth))
-    return runs
+    return {f"closed {group}": runs}
 
 
-def measure_open(make, load, rate, growing, rounds):
-    """With `growing` every run has a server of its own, whose table begins empty."""
+def measure_open(make, load, setup, state, rounds):
+    """When growing, every run has a server of its own, whose table begins empty."""
+    growing = state == "growing"
+    rate = SMOKE_RATE
+    if not setup.smoke:
+        rate = half_of_highest(setup.answer("closed resp/1")["weir throttle"])
     runs = {f"{server} {kind}": [] for server, kind in OPEN}
     with contextlib.ExitStack() as stack:
         running = {}
@@ -179,7 +183,7 @@ def measure_open(make, load, rate, growing, rounds):
             for name, kind in OPEN:
                 with make[name]() if growing else contextlib.nullcontext(running[name]) as server:
                     runs[f"{name} {kind}"].append(load.open(server, kind, rate, growing))
-    return runs
+    return {f"open {state}": runs}
 
 
 def measure_crowd(make, load, crowd, rounds):
@@ -191,7 +195,69 @@ def measure_crowd(make, load, crowd, rounds):
             with load.crowd(weir, crowd):
                 for kind in CROWDED:
                     runs[f"{kind} crowded"].append(load.closed(weir, kind, 1))
-    return runs
+    return {f"crowd {crowd}": runs}
+
+
+# --- Against another commit ---
+
+
+def weir_parts():
+    """The rows of Weir's own, see WeirPart. Both builds get the load of the new one's program."""
+    for group, (depth, contestants) in CLOSED.items():
+        rows = {closed_row(kind, depth): kind for server, kind in contestants
+                if server == "weir" and (group != "auth/1" or kind == "http-auth")}
+        yield WeirPart(f"closed loop, {group}", dict.fromkeys(rows, "ns/request"),
+                       functools.partial(weir_closed, rows, depth))
+    for state in ("steady", "growing"):
+        for _, kind in OPEN[1:]:
+            rows = {open_row(kind, state, quantile): quantile for quantile in QUANTILES}
+            yield WeirPart(f"open loop, {NAMES[kind]}, {state}", dict.fromkeys(rows, "us"),
+                           functools.partial(weir_open, rows, kind, state))
+    for crowd in CROWDS:
+        rows = {crowd_row(crowd, kind): kind for kind in CROWDED}
+        yield WeirPart(f"crowd, {crowd}", dict.fromkeys(rows, "ns/request"),
+                       functools.partial(weir_crowd, rows, crowd))
+
+
+@contextlib.contextmanager
+def weir_and_load(setup):
+    """A new service of the build, and the load for it."""
+    server_core, load_core = servers.cores()
+    program = setup.load / "bench/bench_service"
+    if setup.smoke:
+        load = Load(program, load_core, SMOKE_TIMES, SMOKE_CROWD)
+    else:
+        load = Load(program, load_core,
+                    (AGAINST_WARM_UP_SECONDS, AGAINST_SECONDS, AGAINST_OPEN_SECONDS))
+    with servers.weir(setup.build / "weir", server_core, setup.folder) as weir:
+        yield weir, load
+
+
+def weir_closed(kinds, depth, setup, rows):
+    with weir_and_load(setup) as (weir, load):
+        return {row: load.closed(weir, kind, depth)["cpu_ns"] for row, kind in kinds.items()
+                if rows is None or row in rows}
+
+
+def weir_open(quantiles, kind, state, setup, _rows):
+    """At a rate that both builds get: half of the highest of the build that is asked first."""
+    def half_of_rate():
+        with weir_and_load(setup) as (weir, load):
+            return half_of_highest([load.closed(weir, "throttle", 1)])
+
+    rate = SMOKE_RATE if setup.smoke else setup.once("service rate", half_of_rate)
+    with weir_and_load(setup) as (weir, load):
+        run = load.open(weir, kind, rate, state == "growing")
+    return {row: run[quantile] for row, quantile in quantiles.items()}
+
+
+def weir_crowd(kinds, crowd, setup, rows):
+    with weir_and_load(setup) as (weir, load), load.crowd(weir, crowd):
+        return {row: load.closed(weir, kind, 1)["cpu_ns"] for row, kind in kinds.items()
+                if rows is None or row in rows}
+
+
+# --- Results ---
 
 
 class Results:
@@ -201,20 +267,21 @@ class Results:
         self.answers = answers
 
     def values(self, question, contestant, field):
-        return [run[field] for run in self.answers[question][contestant]]
+        """Of every round; none if the part failed."""
+        return [run[field] for run in self.answers.get(question, {}).get(contestant, ())]
 
     def median(self, question, contestant, field):
-        return statistics.median(self.values(question, contestant, field))
+        return median(self.values(question, contestant, field))
 
     def rate(self, question, contestant):
-        return statistics.median(run["requests"] / run["seconds"]
-                                 for run in self.answers[question][contestant])
+        return median(run["requests"] / run["seconds"]
+                      for run in self.answers.get(question, {}).get(contestant, ()))
 
     def times(self, question, contestant, reference, field):
         """How many times the reference of the same round: the median."""
         pairs = zip(self.values(question, contestant, field),
                     self.values(question, reference, field))
-        return statistics.median(value / of for value, of in pairs)
+        return median(value / of for value, of in pairs)
 
 
 def reference_of(contestants):
@@ -229,9 +296,21 @@ def figures(results):
     return [*closed_figures(results), *open_figures(results), *crowd_figures(results)]
 
 
+def closed_row(kind, depth):
+    return f"service/{NAMES[kind]}/depth_{depth}"
+
+
+def open_row(kind, state, quantile):
+    return f"service/open_loop/{NAMES[kind]}/{state}/{quantile}"
+
+
+def crowd_row(crowd, kind):
+    return f"service/crowd/{crowd}/{NAMES[kind]}"
+
+
 def paired(results, name, question, contestant, reference, field, most):
     unit = {"cpu_ns": "ns/request"}.get(field, "us")
-    return Figure(f"service/{name}", results.median(question, contestant, field), unit,
+    return Figure(name, results.median(question, contestant, field), unit,
                   results.median(question, reference, field),
                   None if most is None else 1 / most,
                   paired_ratio=1 / results.times(question, contestant, reference, field))
@@ -244,24 +323,24 @@ def closed_figures(results):
             if server != "weir" or f"{server} {kind}" == reference:
                 continue
             most = CLOSED_TARGETS.get((group, f"weir {kind}"))
-            yield paired(results, f"{NAMES[kind]}/depth_{depth}", f"closed {group}",
-                         f"weir {kind}", reference, "cpu_ns", most)
+            yield paired(results, closed_row(kind, depth), f"closed {group}", f"weir {kind}",
+                         reference, "cpu_ns", most)
 
 
 def open_figures(results):
     reference = reference_of(OPEN)
     for state in ("steady", "growing"):
         for _, kind in OPEN[1:]:
-            for field in ("p50", "p99", "p999"):
+            for field in QUANTILES:
                 most = OPEN_TARGETS.get(f"weir {kind}") if field == "p99" else None
-                yield paired(results, f"open_loop/{NAMES[kind]}/{state}/{field}", f"open {state}",
+                yield paired(results, open_row(kind, state, field), f"open {state}",
                              f"weir {kind}", reference, field, most)
 
 
 def crowd_figures(results):
     for crowd in CROWDS:
         for kind in CROWDED:
-            yield paired(results, f"crowd/{crowd}/{NAMES[kind]}", f"crowd {crowd}",
+            yield paired(results, crowd_row(crowd, kind), f"crowd {crowd}",
                          f"{kind} crowded", f"{kind} alone", "cpu_ns", MOST_CROWDED)
 
 
