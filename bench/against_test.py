@@ -157,12 +157,20 @@ class FailedParts(unittest.TestCase):
             measured.run_program(["no-such-program"])
 
     def test_interruption_ends_the_suite(self):
+        ended = []
+
         def interrupted():
             raise KeyboardInterrupt
 
+        def parts():
+            try:
+                yield measured.Part("first", interrupted)
+            finally:
+                ended.append("servers")
+
         with self.assertRaises(KeyboardInterrupt):
-            quiet(measured.run_parts, self.setup_of_suite,
-                  iter([measured.Part("first", interrupted)]))
+            quiet(measured.run_parts, self.setup_of_suite, parts())
+        self.assertEqual(ended, ["servers"])
 
     def test_every_suite_reports_although_all_its_parts_failed(self):
         for name, suite in run.SUITES.items():

@@ -1,6 +1,7 @@
 """What all suites share: parts that may fail without ending the suite, programs, and medians."""
 
 import collections.abc
+import contextlib
 import dataclasses
 import json
 import math
@@ -69,20 +70,26 @@ def run_parts(setup, parts, keep=lambda: None):
     part that was measured. Only an interruption ends the suite early.
     """
     failures = []
-    try:
-        for part in parts:
-            began = time.monotonic()
-            try:
-                setup.answers |= part.measure()
-                keep()
-            except Exception as error:  # Whatever it was: the other parts are still measured.
-                failures.append(Failure.of(part.name, error))
-                print(failures[-1], file=sys.stderr, flush=True)
-                continue
-            print(f"{part.name}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
-    except Exception as error:
-        failures.append(Failure.of("what all other parts need", error))
+
+    def fail(name, error):
+        failures.append(Failure.of(name, error))
         print(failures[-1], file=sys.stderr, flush=True)
+
+    # Closed at once: an interruption must not leave its servers running.
+    with contextlib.closing(parts):
+        try:
+            for part in parts:
+                began = time.monotonic()
+                try:
+                    setup.answers |= part.measure()
+                    keep()
+                except Exception as error:  # Whatever it was: the other parts are still measured.
+                    fail(part.name, error)
+                    continue
+                took = time.monotonic() - began
+                print(f"{part.name}: {took:.0f} s", file=sys.stderr, flush=True)
+        except Exception as error:
+            fail("what the remaining parts need", error)
     return failures
 
 
