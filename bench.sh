@@ -115,8 +115,8 @@ without_peer() {
   echo "FAILED: $1. Parts that need it will fail, the others are measured." >&2
 }
 
-tools/setup.sh tools/packages.txt || {
-  echo "FAILED: installing the packages of tools/packages.txt, see above." >&2
+tools/setup.sh tools/packages-program.txt tools/packages.txt || {
+  echo "FAILED: installing the packages of tools/packages*.txt, see above." >&2
   exit 1
 }
 if [[ -n $commit ]]; then

@@ -285,6 +285,18 @@ coverage() { tools/coverage.py build/coverage; }
 
 smoke() { ./bench.sh "$1" --smoke; }
 
+# The program of ./run.sh, which has no lab.
+service_alone() {
+  local printed
+  build service weir_program
+  build/service/weir check-config examples/quickstart.yaml
+  if printed=$(build/service/weir compare 100/s 2>&1) || [[ $printed != *"built without the lab"* ]]
+  then
+    echo "weir compare in a program without the lab: $printed" >&2
+    return 1
+  fi
+}
+
 # The programs of a folder and of those inside it, as CMake has listed them.
 folder_tests() {
   local programs
@@ -365,6 +377,7 @@ stage_after "asan, ubsan: build" "fuzz" fuzz
 if [[ $mode == full ]]; then
   stage_after "asan, ubsan: build" "coverage" coverage
   stage "separate: build" build separate all examples fuzzers micro_benchmarks
+  stage "service alone" service_alone
   for suite in core policy service redis grpc clients lab; do
     stage "bench $suite: smoke" smoke "$suite"
   done

@@ -32,36 +32,37 @@ function(weir_unity target batch)
   endif()
 endfunction()
 
-# weir_library(FOLDER SOURCES file... [DEPS target...])
+# weir_library(FOLDER SOURCES file... [DEPS target...] [FUZZED])
 #
 # One folder of src/ as an object library: src/store/memory becomes weir_store_memory. Objects
-# rather than archives, because the installed library is a single archive made of them.
+# rather than archives, because the installed library is a single archive made of them. FUZZED: fuzz
+# targets reach it, so they must see which of its branches an input takes.
 function(weir_library folder)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "SOURCES;DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "FUZZED" "" "SOURCES;DEPS")
   string(REPLACE "/" "_" name weir_${folder})
   add_library(${name} OBJECT ${ARG_SOURCES})
   weir_compile_options(${name})
   weir_unity(${name} 10)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
-  if(WEIR_BUILD_FUZZERS)
-    # Shows the fuzzer which branches of the library an input reached; no effect in other programs.
+  set(headers weir_library_headers)
+  if(WEIR_BUILD_FUZZERS AND ARG_FUZZED)
     target_compile_options(${name} PRIVATE -fsanitize=fuzzer-no-link)
+    set(headers weir_fuzzed_headers)
   endif()
-  if(TARGET weir_library_headers)
-    target_precompile_headers(${name} REUSE_FROM weir_library_headers)
+  if(TARGET ${headers})
+    target_precompile_headers(${name} REUSE_FROM ${headers})
   endif()
 endfunction()
 
 # The headers that most sources include, compiled once. Only for builds that test: the preset
 # `separate` compiles every source alone and without them, so that each still includes what it uses.
-function(weir_library_headers)
-  add_library(weir_library_headers OBJECT ${PROJECT_SOURCE_DIR}/cmake/no_source.cc)
-  weir_compile_options(weir_library_headers)
-  if(WEIR_BUILD_FUZZERS)
-    target_compile_options(weir_library_headers PRIVATE -fsanitize=fuzzer-no-link)
-  endif()
-  target_link_libraries(weir_library_headers PRIVATE Threads::Threads)
-  target_precompile_headers(weir_library_headers PRIVATE <algorithm> <array> <atomic> <chrono>
+# weir_library_headers(NAME [OPTION...]): for the libraries that are compiled with these options.
+function(weir_library_headers name)
+  add_library(${name} OBJECT ${PROJECT_SOURCE_DIR}/cmake/no_source.cc)
+  weir_compile_options(${name})
+  target_compile_options(${name} PRIVATE ${ARGN})
+  target_link_libraries(${name} PRIVATE Threads::Threads)
+  target_precompile_headers(${name} PRIVATE <algorithm> <array> <atomic> <chrono>
                             <condition_variable> <cstdint> <cstring> <deque> <expected>
                             <functional> <map> <memory> <mutex> <optional> <span> <string>
                             <string_view> <thread> <unordered_map> <utility> <variant> <vector>)
