@@ -11,8 +11,11 @@ import subprocess
 import sys
 import time
 
-# No program of a suite works this long at once; one that does hangs.
+import servers
+
+# No program of a suite works this long at once; one that does hangs. A smoke run is shorter.
 LONGEST_RUN_S = 20 * 60
+LONGEST_SMOKE_RUN_S = 2 * 60
 
 
 @dataclasses.dataclass
@@ -54,7 +57,7 @@ class Failure:
         text = str(error)
         if not isinstance(error, (RuntimeError, subprocess.SubprocessError)):
             text = f"{type(error).__name__}: {text}"
-        return cls(part, text)
+        return cls(part, "; ".join(line.strip() for line in text.splitlines() if line.strip()))
 
     def __str__(self):
         return f"FAILED: {self.part}: {self.reason}"
@@ -96,7 +99,7 @@ def run_parts(setup, parts, keep=lambda: None):
 def run_program(command, **options):
     """Runs a program to its end and returns its output. A failure says what the program said."""
     command = list(map(str, command))
-    name = " ".join(pathlib.Path(word).name for word in command[:4])
+    name = " ".join(pathlib.Path(word).name for word in servers.unpinned(command)[:3])
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               errors="replace", timeout=LONGEST_RUN_S, check=False, **options)

@@ -28,6 +28,11 @@ def pinned(core, command):
     return ["setpriv", "--pdeathsig", "KILL", "taskset", "-c", str(core), *map(str, command)]
 
 
+def unpinned(command):
+    """The words of the program itself."""
+    return command[len(pinned(0, [])):] if command[0] == "setpriv" else command
+
+
 class Server:
     """A process that listens on ports of 127.0.0.1. A context: it runs inside."""
 

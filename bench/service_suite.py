@@ -26,8 +26,8 @@ WARM_UP_SECONDS = 0.4
 AGAINST_SECONDS = 1.0
 AGAINST_OPEN_SECONDS = 2.5
 AGAINST_WARM_UP_SECONDS = 0.3
-# To see that everything runs. The rate is one with which every machine keeps up.
-SMOKE_SECONDS = 0.1
+# To see that everything runs, even on a machine that is busy. Every machine keeps up with the rate.
+SMOKE_SECONDS = 0.5
 SMOKE_RATE = 2_000
 SMOKE_CROWD = 200
 
@@ -121,7 +121,7 @@ class Load:
             holder.communicate()
 
 
-SMOKE_TIMES = (SMOKE_SECONDS, SMOKE_SECONDS, SMOKE_SECONDS)
+SMOKE_TIMES = (0.1, SMOKE_SECONDS, SMOKE_SECONDS)
 
 
 # --- Measuring ---
