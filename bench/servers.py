@@ -64,7 +64,7 @@ class Server:
         self.stop()
 
     def _await(self, port):
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60  # A busy machine is slow to start it.
         while True:
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"{self.name} does not listen on port {port}:\n"
