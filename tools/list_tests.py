@@ -34,8 +34,9 @@ def ctest_tests(build):
 
 def gtest_cases(program):
     """All cases of a GoogleTest program, as Suite.Case."""
+    # Values of parameterized tests are printed as they are, whatever their bytes.
     out = subprocess.run([program, "--gtest_list_tests"], check=True, capture_output=True,
-                         text=True).stdout
+                         encoding="utf-8", errors="replace").stdout
     suite = ""
     for line in out.splitlines():
         word = line.split("#")[0].rstrip()
