@@ -59,13 +59,20 @@ def available_versions():
     return found
 
 
+_given_ports = set()
+
+
 def free_port(host="127.0.0.1"):
-    """One that nobody listens on, and whose bus port is free as well."""
+    """A port that is free, and whose bus port is free as well. No port is returned twice: a server
+    may listen on it at another address, where this does not look."""
     while True:
         port = random.choice(PORTS)
+        if {port, port + 10_000} & _given_ports:
+            continue
         with contextlib.suppress(OSError), socket.socket() as one, socket.socket() as other:
             one.bind((host, port))
             other.bind((host, port + 10_000))
+            _given_ports.update({port, port + 10_000})
             return port
 
 
