@@ -345,11 +345,13 @@ case $mode in
 esac
 
 release_targets=(cross_tests)
+sanitized_targets=(unit_tests cross_tests fuzzers)
 if [[ $mode == full ]]; then
-  stage "disk" disk 30
+  stage "disk" disk 20
   release_targets=(all examples)
+  sanitized_targets=(all fuzzers)
 else
-  stage "disk" disk 12
+  stage "disk" disk 8
 fi
 [[ -z ${failed_stage[disk]:-} ]] || finish
 begin_beside fetch "$fetch"
@@ -358,7 +360,7 @@ stage "release: build" build release "${release_targets[@]}"
 end_beside fetch
 stage "clients, servers" ended fetch
 stage_after "release: build" "release: measuring tests" measuring_tests
-if [[ $mode == full ]]; then begin_beside tidy "$yield $tidy"; else begin_to_build asan all fuzzers; fi
+if [[ $mode == full ]]; then begin_beside tidy "$yield $tidy"; else begin_to_build asan "${sanitized_targets[@]}"; fi
 stage_after "release: build" "release: tests" release_tests
 stage_after "release: build" "install" install_test
 if [[ $mode == full ]]; then
@@ -367,7 +369,7 @@ if [[ $mode == full ]]; then
 else
   stop_beside build-asan
 fi
-stage "asan, ubsan: build" build "$sanitized" all fuzzers
+stage "asan, ubsan: build" build "$sanitized" "${sanitized_targets[@]}"
 begin_to_build tsan unit_tests
 stage_after "asan, ubsan: build" "asan, ubsan: tests" sanitized_tests
 stop_beside build-tsan

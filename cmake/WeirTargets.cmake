@@ -134,8 +134,9 @@ endfunction()
 # each file as a ctest test PREFIX_STEM that runs the suites of that file. Its labels are the folder,
 # `unit` below src/, and what the first line of the file says: `// threads` for a test worth running
 # under ThreadSanitizer, `// threads: gate.cc` for one that needs that source and nothing else of
-# DEPS, which the tsan preset then does not build for it. A file that includes counting_heap.h
-# replaces operator new, so it is a program of its own.
+# DEPS, which the tsan preset then does not build for it; `// long` for one that has a short form, for
+# which WEIR_SHORT is set, and a long one as a second test, PREFIX_STEM_long, labelled `long`. A file
+# that includes counting_heap.h replaces operator new, so it is a program of its own.
 function(weir_tests_in directory prefix)
   cmake_parse_arguments(PARSE_ARGV 2 ARG "" "HEADERS" "DEPS;OPTIONS")
   file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${directory})
@@ -178,6 +179,11 @@ function(weir_tests_in directory prefix)
     endif()
     add_test(NAME ${name} COMMAND ${program} --gtest_filter=${suites})
     set_tests_properties(${name} PROPERTIES TIMEOUT 600 LABELS "${labels}")
+    if(first_line STREQUAL "// long")
+      set_tests_properties(${name} PROPERTIES ENVIRONMENT WEIR_SHORT=1)
+      add_test(NAME ${name}_long COMMAND ${program} --gtest_filter=${suites})
+      set_tests_properties(${name}_long PROPERTIES TIMEOUT 900 LABELS "${labels};long")
+    endif()
   endforeach()
 
   if(together)

@@ -1,3 +1,4 @@
+// long
 // Every algorithm against the oracle, on random traces.
 #include <optional>
 #include <string>

@@ -1,3 +1,4 @@
+// long
 // The memory store against the oracle, on the traces that the pure steps are held to.
 #include <optional>
 #include <string>

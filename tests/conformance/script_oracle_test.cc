@@ -1,3 +1,4 @@
+// long
 // The shipped script against the oracle, on random traces: bytes of a call, Lua, bytes of the
 // answer.
 #include <optional>

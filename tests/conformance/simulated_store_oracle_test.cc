@@ -1,3 +1,4 @@
+// long
 // The client for Redis against the oracle, on random traces in a simulated world: one server, three
 // shards, a cluster. The path is the whole one of a request, from the store's interface over
 // connections to the script and back; only the kernel and the server are not the real ones.

@@ -36,7 +36,8 @@ std::optional<std::string> RunSeeds(Family family, std::uint64_t fewer,
   static const std::uint64_t seed = FromEnvironment("WEIR_SEED", std::random_device{}());
   std::printf("WEIR_SEED=%llu\n", static_cast<unsigned long long>(seed));
   const std::uint64_t only = FromEnvironment("WEIR_TRACE", 0);
-  const std::uint64_t steps = only == 0 ? FromEnvironment("WEIR_STEPS", kSteps / fewer) : 1;
+  const std::uint64_t usual = kSteps / fewer / (FromEnvironment("WEIR_SHORT", 0) != 0 ? 5 : 1);
+  const std::uint64_t steps = only == 0 ? FromEnvironment("WEIR_STEPS", usual) : 1;
   const std::uint64_t family_seed = Derive(seed, static_cast<std::uint64_t>(family));
   std::uint64_t done = 0;
   for (std::uint64_t i = 0; done < steps; ++i) {

@@ -2,6 +2,7 @@
 //
 // WEIR_SEED=n   repeat a run (the seed of each run is printed)
 // WEIR_STEPS=n  steps per algorithm (default 1,000,000, and 100,000 under a sanitizer)
+// WEIR_SHORT=1  a fifth of that
 // WEIR_TRACE=n  run one trace only, by the seed that a failure printed
 #pragma once
 
