@@ -28,8 +28,7 @@ class GuardedRedis final : public Store {
  public:
   GuardedRedis(Loop& loop, const redis::Settings& settings, redis::Commons& commons, Guard& guard,
                SharedPlace::Heartbeat heartbeat, const MakeWitness& witness)
-      : between_{.witness = nullptr},
-        redis_(loop, settings, guard.hasher(), commons),
+      : redis_(loop, settings, guard.hasher(), commons),
         guarded_(between_.Before(redis_, loop, witness), guard, loop) {
     if (heartbeat == SharedPlace::Heartbeat::kYes) counter_.emplace(redis_, guard, loop);
   }
