@@ -102,6 +102,9 @@ class Keyspace {
   Found<T> Get(std::string_view key);
   template <typename T>
   Found<T> GetOrMake(std::string_view key);
+  // Requires that the key is absent or holds a T.
+  template <typename T>
+  T& Make(std::string_view key);
   void DropIfEmpty(std::string_view key);
   void Put(std::string_view key, Value value, std::int64_t expires_at);
   Reply Add(std::string_view key, std::int64_t step);
@@ -157,14 +160,16 @@ Keyspace::Found<T> Keyspace::Get(std::string_view key) {
 
 template <typename T>
 Keyspace::Found<T> Keyspace::GetOrMake(std::string_view key) {
-  Entry* entry = Reach(key);
-  if (entry == nullptr) {
-    Put(key, T{}, 0);
-    entry = &entries_.find(key)->second;
-  }
-  T* const value = std::get_if<T>(&entry->value);
+  if (Reach(key) == nullptr) Put(key, T{}, 0);
+  T* const value = std::get_if<T>(&entries_.find(key)->second.value);
   if (value == nullptr) return {.wrong_type = true};
   return {.value = value, .wrong_type = false};
+}
+
+template <typename T>
+T& Keyspace::Make(std::string_view key) {
+  if (Reach(key) == nullptr) Put(key, T{}, 0);
+  return std::get<T>(entries_.find(key)->second.value);
 }
 
 }  // namespace weir::sim

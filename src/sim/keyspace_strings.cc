@@ -120,7 +120,7 @@ Reply Keyspace::Setrange(Words words) {
   if (*offset + static_cast<std::int64_t>(words[3].size()) > kLongest) {
     return Reply::Error("ERR string exceeds maximum allowed size (proto-max-bulk-len)");
   }
-  std::string& value = *GetOrMake<std::string>(words[1]).value;
+  auto& value = Make<std::string>(words[1]);
   const auto at = static_cast<std::size_t>(*offset);
   if (value.size() < at + words[3].size()) value.resize(at + words[3].size(), '\0');
   value.replace(at, words[3].size(), words[3]);
@@ -153,7 +153,7 @@ Reply Keyspace::Add(std::string_view key, std::int64_t step) {
   if (__builtin_add_overflow(number, step, &number)) {
     return Reply::Error("ERR increment or decrement would overflow");
   }
-  *GetOrMake<std::string>(key).value = std::to_string(number);
+  Make<std::string>(key) = std::to_string(number);
   return Reply::Integer(number);
 }
 
