@@ -20,7 +20,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$here/$client"
 export PATH=$root/build/clients/weir-python/bin:$PATH
-export CARGO_TARGET_DIR=$root/build/rust-clients
+# shellcheck source=clients/cargo.sh
+source "$here/cargo.sh"
 
 python_lint() {
   ruff format --check .

@@ -12,6 +12,8 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/.." && pwd)
 made=$root/build/clients
 mkdir -p "$made"
+# shellcheck source=clients/cargo.sh
+source "$here/cargo.sh"
 
 install() {
   echo "$1" >"$made/.package"
@@ -84,8 +86,7 @@ express() {
 }
 axum() { # NAME FOLDER [WORD...]
   client_rust
-  cargo build --quiet --locked --manifest-path "$2/Cargo.toml" \
-    --target-dir "$root/build/rust-clients" "${@:3}"
+  cargo build --quiet --locked --manifest-path "$2/Cargo.toml" "${@:3}"
 }
 
 for what in "$@"; do
