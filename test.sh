@@ -216,13 +216,14 @@ format() {
 
 # A compiler that runs beside them would be measured, too.
 measuring_tests() { run_ctest release -L '^measuring$'; }
-# Tests of single files find more under the sanitizers, so the release build runs them with --full.
+# Tests of single files find more under the sanitizers, so the release build runs them with --full;
+# those that count allocations (`heap`) cannot run under a sanitizer.
 release_tests() {
   local without=measuring
   [[ $mode == full ]] || without+="|unit"
   run_ctest release
 }
-quick_tests() { without=measuring run_ctest release -L '^(unit|tests/conformance)$'; }
+quick_tests() { without=measuring run_ctest release -L '^(unit|heap|tests/conformance)$'; }
 
 sanitized_tests() {
   # Counts of an older binary would be merged with the new ones by coverage.py.

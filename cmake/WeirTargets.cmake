@@ -132,7 +132,7 @@ endfunction()
 #
 # The *_test.cc files of a directory (not of its subdirectories) as one program, PREFIX_tests, and
 # each file as a ctest test PREFIX_STEM that runs the suites of that file. Its labels are the folder,
-# `unit` below src/, and what the first line of the file says: `// threads` for a test worth running
+# `unit` below src/ (`heap` if it replaces operator new), and what the first line of the file says: `// threads` for a test worth running
 # under ThreadSanitizer, `// threads: gate.cc` for one that needs that source and nothing else of
 # DEPS, which the tsan preset then does not build for it; `// long` for one that has a short form, for
 # which WEIR_SHORT is set, and a long one as a second test, PREFIX_STEM_long, labelled `long`. A file
@@ -173,6 +173,9 @@ function(weir_tests_in directory prefix)
       set(program ${name})
       weir_test_program(${program} ${folder} SOURCES ${test} DEPS ${ARG_DEPS})
       target_compile_options(${program} PRIVATE ${ARG_OPTIONS})
+      # A sanitizer has a heap of its own, so only the release build can run it.
+      list(TRANSFORM labels REPLACE "^unit$" "heap")
+      add_dependencies(cross_tests ${program})
     else()
       set(program ${prefix}_tests)
       list(APPEND together ${test})

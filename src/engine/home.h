@@ -41,7 +41,7 @@ struct Home {
 
   const std::unique_ptr<MemoryStore> memory{};  // Either this,
   const std::unique_ptr<SharedPlace> place{};   // or this.
-  std::atomic<bool> needs_heartbeat{false};     // Nobody says yet that this process is there.
+  std::atomic<bool> needs_heartbeat{false};     // This process sends no heartbeat yet.
   std::unique_ptr<BlockingStore> blocking{};    // Of the place, if it may have a thread.
 };
 

@@ -1,4 +1,4 @@
-// A socket that only this machine reaches, for tests of those who connect to one.
+// A socket on the loopback address, for tests that connect to one.
 #pragma once
 
 #include <utility>

@@ -15,7 +15,7 @@ struct MemoryStoreOptions {
   // The most bytes that entries may take. At least kMinCapBytes.
   std::size_t cap_bytes = std::size_t{256} << 20;
 
-  // Room for so many bucket keys is made at once; a table grows by itself all the same.
+  // Bucket keys for which room is made at once. The table still grows by itself.
   std::size_t expected_keys = 0;
 
   // Reservations and leases that may be open at a time.
