@@ -82,8 +82,10 @@ declare -A failed_stage=()
 # stage NAME FUNCTION [ARGUMENT...]: runs it in a subshell and notes result and time.
 # The subshell must not stand in a condition: bash would switch `set -e` off inside it.
 stage() {
-  local name=$1 began=$SECONDS status result
+  local name=$1 began=$SECONDS cpu_began status result
   shift
+  count_cpu
+  cpu_began=$cpu_seconds
   printf '\n== %s\n' "$name"
   echo "0 0" >"$work/counts"
   set +e
@@ -104,10 +106,18 @@ stage() {
   fi
   total_passed=$((total_passed + passed))
   total_failed=$((total_failed + failed))
-  note_stage "$name" "$((SECONDS - began))" "$result"
+  count_cpu
+  note_stage "$name" "$((SECONDS - began))" "$((cpu_seconds - cpu_began))" "$result"
 }
-note_stage() { # NAME SECONDS RESULT
-  table+=("$(awk -v n="$1" -v s="$2" -v r="$3" 'BEGIN { printf "%-28s %6.1f  %s", n, s / 60, r }')")
+note_stage() { # NAME SECONDS CPU_SECONDS RESULT
+  table+=("$(awk -v n="$1" -v s="$2" -v c="$3" -v r="$4" \
+    'BEGIN { printf "%-28s %6.1f %9.1f  %s", n, s / 60, c / 60, r }')")
+}
+# Sets cpu_seconds to the user and system time of all processes that this script has waited for. Not
+# in a subshell: that has not waited for any.
+count_cpu() {
+  times >"$work/times"
+  cpu_seconds=$(awk 'NR == 2 { gsub(/[ms]/, " "); print int(($1 + $3) * 60 + $2 + $4) }' "$work/times")
 }
 
 # stage_after EARLIER NAME FUNCTION [ARGUMENT...]: not if the earlier stage failed.
@@ -116,7 +126,7 @@ stage_after() {
   shift
   if [[ -n ${failed_stage[$earlier]:-} ]]; then
     failed_stage[$1]=yes
-    note_stage "$1" 0 "NOT RUN: \"$earlier\" failed"
+    note_stage "$1" 0 0 "NOT RUN: \"$earlier\" failed"
   else
     stage "$@"
   fi
@@ -137,11 +147,17 @@ begin_beside() {
   setsid bash -c "$2" >"$work/$1.log" 2>&1 &
   beside[$1]=$!
 }
-# At the beginning of such a command: it only gets what all others leave of the machine. A group of
-# its own (setsid) has a share of its own, which its processes' priorities do not change.
-yield='{ echo 19 >/proc/self/autogroup; } 2>/dev/null
-  chrt --idle --pid 0 $$ 2>/dev/null || renice -n 19 $$ >/dev/null
-'
+# begin_idle NAME COMMAND: the same, after what was begun like this before. It only gets what all
+# others leave of the machine. A group of its own (setsid) has a share of its own, which its
+# processes' priorities do not change.
+begin_idle() {
+  begin_beside "$1" "{ echo 19 >/proc/self/autogroup; } 2>/dev/null
+    chrt --idle --pid 0 \$\$ 2>/dev/null || renice -n 19 \$\$ >/dev/null
+    while [[ -n '$last_idle' ]] && kill -0 -- '-$last_idle' 2>/dev/null; do sleep 0.5; done
+    $2"
+  last_idle=${beside[$1]}
+}
+last_idle=""
 # Ends it; its stage then does what is left. A file that was being compiled is compiled again.
 stop_beside() { # NAME
   local group=${beside[$1]}
@@ -165,8 +181,8 @@ ended() { # NAME
 }
 # Tests wait more than they work, so the next preset is compiled beside them.
 begin_to_build() { # PRESET TARGET...
-  begin_beside "build-$1" "$yield cmake --preset $1 && cmake --build --preset $1 --parallel $jobs \
-    --target ${*:2}"
+  begin_idle "build-$1" \
+    "cmake --preset $1 && cmake --build --preset $1 --parallel $jobs --target ${*:2}"
 }
 
 # Runs ctest and keeps its counts from the line "98% tests passed, 1 tests failed out of 50".
@@ -322,8 +338,12 @@ folder_tests() {
 }
 
 finish() {
-  printf '\n%-28s %6s\n' "stage" "min"
+  printf '\n%-28s %6s %9s\n' "stage" "min" "core-min"
   printf '%s\n' "${table[@]}"
+  count_cpu
+  # With what ran beside the stages, which no stage has in its line.
+  note_stage "all" "$SECONDS" "$cpu_seconds" ""
+  printf '%s\n' "${table[-1]}"
   printf '\n%d passed, %d failed\n' "$total_passed" "$total_failed"
   exit $((total_failed > 0))
 }
@@ -347,6 +367,7 @@ esac
 
 release_targets=(cross_tests)
 sanitized_targets=(unit_tests cross_tests fuzzers)
+separate_targets=(all examples fuzzers micro_benchmarks)
 if [[ $mode == full ]]; then
   stage "disk" disk 20
   release_targets=(all examples)
@@ -361,17 +382,18 @@ stage "release: build" build release "${release_targets[@]}"
 end_beside fetch
 stage "clients, servers" ended fetch
 stage_after "release: build" "release: measuring tests" measuring_tests
-if [[ $mode == full ]]; then begin_beside tidy "$yield $tidy"; else begin_to_build asan "${sanitized_targets[@]}"; fi
+if [[ $mode == full ]]; then begin_idle tidy "$tidy"; fi
+begin_to_build "$sanitized" "${sanitized_targets[@]}"
 stage_after "release: build" "release: tests" release_tests
 stage_after "release: build" "install" install_test
 if [[ $mode == full ]]; then
   end_beside tidy
   stage "clang-tidy" ended tidy
-else
-  stop_beside build-asan
 fi
+stop_beside "build-$sanitized"
 stage "asan, ubsan: build" build "$sanitized" "${sanitized_targets[@]}"
 begin_to_build tsan unit_tests
+if [[ $mode == full ]]; then begin_to_build separate "${separate_targets[@]}"; fi
 stage_after "asan, ubsan: build" "asan, ubsan: tests" sanitized_tests
 stop_beside build-tsan
 stage "tsan: build" build tsan unit_tests
@@ -379,7 +401,8 @@ stage_after "tsan: build" "tsan: tests" tsan_tests
 stage_after "asan, ubsan: build" "fuzz" fuzz
 if [[ $mode == full ]]; then
   stage_after "asan, ubsan: build" "coverage" coverage
-  stage "separate: build" build separate all examples fuzzers micro_benchmarks
+  stop_beside build-separate
+  stage "separate: build" build separate "${separate_targets[@]}"
   stage "service alone" service_alone
   for suite in core policy service redis grpc clients lab; do
     stage "bench $suite: smoke" smoke "$suite"

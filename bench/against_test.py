@@ -21,6 +21,13 @@ def quiet(function, *words, **options):
         return function(*words, **options)
 
 
+class Options(unittest.TestCase):
+    def test_folders_are_found_from_every_folder(self):
+        options = run.parse_options(["service", "--against", "old/release", "--build", "new"])
+        self.assertTrue(options.against.is_absolute())
+        self.assertTrue(options.build.is_absolute())
+
+
 class Verdict(unittest.TestCase):
     def test_compares_the_two_runs_of_a_round(self):
         # The machine was slower in the second round, for both.

@@ -41,20 +41,25 @@ SUITES = {"core": core_suite, "policy": policy_suite, "service": service_suite,
           "lab": lab_suite}
 
 
-def parse_options():
+def absolute(folder):
+    """Servers run in folders of their own, where a relative path names something else."""
+    return pathlib.Path(folder).resolve()
+
+
+def parse_options(words=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("suite", choices=SUITES)
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
     parser.add_argument("--markdown", action="store_true")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--smoke", action="store_true")
-    parser.add_argument("--against", type=pathlib.Path, metavar="BUILD")
+    parser.add_argument("--against", type=absolute, metavar="BUILD")
     parser.add_argument("--rows", metavar="PATTERN")
     parser.add_argument("--rounds", type=int, metavar="N")
     parser.add_argument("--list-rows", action="store_true")
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
-    parser.add_argument("--rust", type=pathlib.Path, default=ROOT / "build/rust/release")
-    options = parser.parse_args()
+    parser.add_argument("--build", type=absolute, default=ROOT / "build/release")
+    parser.add_argument("--rust", type=absolute, default=ROOT / "build/rust/release")
+    options = parser.parse_args(words)
     if options.again and (options.smoke or options.against):
         parser.error("--again measures nothing, so it goes with neither --smoke nor --against")
     if options.rounds is not None and options.rounds < 1:

@@ -76,7 +76,7 @@ function(weir_test_program name folder)
   cmake_parse_arguments(PARSE_ARGV 2 ARG "" "" "SOURCES;DEPS")
   add_executable(${name} ${ARG_SOURCES})
   weir_compile_options(${name})
-  weir_unity(${name} 8)
+  weir_unity(${name} 16)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} rapidcheck GTest::gmock_main)
   if(folder MATCHES "^src/")
     add_dependencies(unit_tests ${name})
@@ -132,11 +132,15 @@ endfunction()
 #
 # The *_test.cc files of a directory (not of its subdirectories) as one program, PREFIX_tests, and
 # each file as a ctest test PREFIX_STEM that runs the suites of that file. Its labels are the folder,
-# `unit` below src/ (`heap` if it replaces operator new), and what the first line of the file says: `// threads` for a test worth running
-# under ThreadSanitizer, `// threads: gate.cc` for one that needs that source and nothing else of
-# DEPS, which the tsan preset then does not build for it; `// long` for one that has a short form, for
-# which WEIR_SHORT is set, and a long one as a second test, PREFIX_STEM_long, labelled `long`. A file
-# that includes counting_heap.h replaces operator new, so it is a program of its own.
+# `unit` below src/ (`heap` if it replaces operator new), and what the first line of the file says:
+#
+#   // threads           a test worth running under ThreadSanitizer
+#   // threads: gate.cc  the same; it needs that source and nothing else of DEPS, so the tsan preset
+#                        does not build DEPS for it
+#   // long              a test with a short form, for which WEIR_SHORT is set, and a long one as a
+#                        second test, PREFIX_STEM_long, labelled `long`
+#
+# A file that includes counting_heap.h replaces operator new, so it is a program of its own.
 function(weir_tests_in directory prefix)
   cmake_parse_arguments(PARSE_ARGV 2 ARG "" "HEADERS" "DEPS;OPTIONS")
   file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${directory})

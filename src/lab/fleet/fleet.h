@@ -79,7 +79,7 @@ class Fleet final : private Testimony {
   void LookAtServers();
 
   // Asking.
-  void PlanNext(int client, bool is_first);
+  void PlanNext(int number, bool is_first);
   void Arrive(int number);
   std::optional<int> PickNode(const Client& client);
   void TakeUp(Asked& asked, std::int64_t cost);
