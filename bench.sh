@@ -25,7 +25,7 @@ Without --against: builds what the suite needs and measures Weir beside its peer
 
   --against COMMIT  builds COMMIT in build/against/ (reused by the next run; `rm -rf build/against`
                     frees the disk) and measures Weir's own rows of that build (OLD) and of the
-                    working tree (NEW) in turns: about 7 minutes for any suite, plus the build.
+                    working tree (NEW) in turns: 7 minutes (core: 20), plus the build.
                     Prints new/old, its spread and a verdict per row. Peers are not measured.
   --rows PATTERN    with --against: only rows whose name matches the regular expression; parts of
                     the suite without such a row are skipped. No match: lists all rows.

@@ -13,7 +13,7 @@ import time
 
 import servers
 
-# No program of a suite works this long at once; one that does hangs. A smoke run is shorter.
+# A program of a suite that runs for longer than this hangs.
 LONGEST_RUN_S = 20 * 60
 LONGEST_SMOKE_RUN_S = 2 * 60
 

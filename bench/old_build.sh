@@ -1,7 +1,7 @@
 # Builds another commit for ./bench.sh --against; bench.sh reads this file and has `build`.
 
-# make_old_tree HASH FOLDER: a work tree of the commit. One that is there already is used again,
-# and one that an interrupted run left half-made is made anew.
+# make_old_tree HASH FOLDER: a work tree of the commit. Uses an existing work tree again; replaces a
+# folder that an interrupted run left incomplete.
 make_old_tree() {
   local hash=$1 folder=$2
   git worktree prune
