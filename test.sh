@@ -20,7 +20,8 @@ usage: ./test.sh [--quick | --full | FOLDER]
 FOLDER     The tests of one folder and of those inside it in the release build, for example
            src/policy, src/lab, tests/e2e.
 --full     ./test.sh, and: tests below src/ in the release build, long faults and random runs,
-           all tests under the sanitizers, a build of every source by itself, clang-tidy, coverage,
+           the tests that ./test.sh leaves out of the sanitizers, a build of every source by
+           itself, clang-tidy, coverage,
            every benchmark suite as a smoke test, and the Debian package in a clean root.
 
 WEIR_JOBS=n       compile with n processes (default: one for each core)
@@ -69,10 +70,20 @@ declare -A beside=() # what runs beside the stages: its name, and its process gr
 stop() {
   local name
   for name in "${!beside[@]}"; do stop_beside "$name"; done
+  stop_children $$
   rm -rf "$work"
 }
+# The stage that runs, if a signal came to this script alone.
+stop_children() { # PROCESS
+  local child
+  for child in $(pgrep -P "$1"); do
+    stop_children "$child"
+    kill "$child" 2>/dev/null || true
+  done
+}
+# At SIGTERM bash does the same without a trap, and at once: a trap would wait for the stage.
 trap stop EXIT
-trap 'exit 130' INT TERM # so that what runs beside is stopped, too
+trap 'exit 130' INT
 
 total_passed=0
 total_failed=0
@@ -113,8 +124,9 @@ note_stage() { # NAME SECONDS CPU_SECONDS RESULT
   table+=("$(awk -v n="$1" -v s="$2" -v c="$3" -v r="$4" \
     'BEGIN { printf "%-28s %6.1f %9.1f  %s", n, s / 60, c / 60, r }')")
 }
-# Sets cpu_seconds to the user and system time of all processes that this script has waited for. Not
-# in a subshell: that has not waited for any.
+# Sets cpu_seconds to the user and system time of all processes that have ended. Must not run in a
+# subshell, which has no such processes. What a stage is charged with therefore includes background
+# work that ended or was stopped during the stage.
 count_cpu() {
   times >"$work/times"
   cpu_seconds=$(awk 'NR == 2 { gsub(/[ms]/, " "); print int(($1 + $3) * 60 + $2 + $4) }' "$work/times")
@@ -144,8 +156,11 @@ build() { # PRESET TARGET...
 
 # begin_beside NAME COMMAND: in the background, as a process group of its own.
 begin_beside() {
-  setsid bash -c "$2" >"$work/$1.log" 2>&1 &
+  # The trap lets the shell wait for its children at SIGTERM, so that their time is counted.
+  setsid bash -c "trap 'exit 143' TERM; $2" >"$work/$1.log" 2>&1 &
   beside[$1]=$!
+  # Until the process is a group leader, stop_beside would not find it.
+  until kill -0 -- "-$!" 2>/dev/null || ! kill -0 "$!" 2>/dev/null; do sleep 0.01; done
 }
 # begin_idle NAME COMMAND: the same, after what was begun like this before. It only gets what all
 # others leave of the machine. A group of its own (setsid) has a share of its own, which its
@@ -158,17 +173,18 @@ begin_idle() {
   last_idle=${beside[$1]}
 }
 last_idle=""
-# Ends it; its stage then does what is left. A file that was being compiled is compiled again.
+# Stops the process group; the stage then builds the rest. A file that was being compiled is compiled
+# again.
 stop_beside() { # NAME
   local group=${beside[$1]}
   kill -- "-$group" 2>/dev/null && wait "$group" 2>/dev/null || true
   while kill -0 -- "-$group" 2>/dev/null; do sleep 0.1; done
   unset "beside[$1]"
 }
-# Waits for its end, prints what it printed, and returns its status.
+# Waits for the end of the process group; `ended` then prints its output and returns its status.
 end_beside() { # NAME
   local group=${beside[$1]} status=0 process
-  # It may have the machine now.
+  # From here on it may use all cores.
   { echo 0 >"/proc/$group/autogroup"; } 2>/dev/null || true
   for process in $(pgrep -g "$group"); do chrt --other --pid 0 "$process" 2>/dev/null || true; done
   wait "$group" || status=$?
@@ -182,7 +198,7 @@ ended() { # NAME
 # Tests wait more than they work, so the next preset is compiled beside them.
 begin_to_build() { # PRESET TARGET...
   begin_idle "build-$1" \
-    "cmake --preset $1 && cmake --build --preset $1 --parallel $jobs --target ${*:2}"
+    "cmake --preset $1 && ninja -C build/$1 -j $jobs ${*:2}"
 }
 
 # Runs ctest and keeps its counts from the line "98% tests passed, 1 tests failed out of 50".
@@ -206,12 +222,13 @@ run_ctest() { # PRESET [CTEST ARGUMENT...]; without tests that have one of the l
 packages() { tools/setup.sh tools/packages-program.txt tools/packages.txt; }
 
 # A build that runs out of disk fails in the middle with errors that name everything but the disk.
-disk() {
-  local need=$1 free
+disk() { # GIGABYTES that build/ has at the end
+  local whole=$1 has free
   mkdir -p build
+  has=$(du -s -BG build | tr -dc '0-9\t' | cut -f1)
   free=$(df --output=avail -BG build | tail -n 1 | tr -dc 0-9)
-  if ((free < need)); then
-    echo "There are $free GB free for build/; $need GB are needed." >&2
+  if ((free < 1 || has + free < whole)); then
+    echo "build/ will grow to $whole GB; it has $has GB, and the disk has $free GB free." >&2
     return 1
   fi
 }
@@ -329,10 +346,9 @@ folder_tests() {
     awk '{ print "  " $1 }' build/release/test_programs.txt | sort -u >&2
     return 2
   fi
-  if [[ $folder == tests || $folder == tests/e2e || $folder == tests/faults ||
-    $folder == clients ]]; then
-    bash -c "$fetch"
-  fi
+  case $folder in
+    tests | tests/e2e | tests/faults | tests/servers | clients) bash -c "$fetch" ;;
+  esac
   cmake --build --preset release --parallel "$jobs" --target "${programs[@]}"
   run_ctest release -L "^$folder(/|\$)"
 }
@@ -341,7 +357,6 @@ finish() {
   printf '\n%-28s %6s %9s\n' "stage" "min" "core-min"
   printf '%s\n' "${table[@]}"
   count_cpu
-  # With what ran beside the stages, which no stage has in its line.
   note_stage "all" "$SECONDS" "$cpu_seconds" ""
   printf '%s\n' "${table[-1]}"
   printf '\n%d passed, %d failed\n' "$total_passed" "$total_failed"

@@ -20,7 +20,7 @@ import time
 from measured import Failure, ProgramFailed, run_program
 from report import Table, rounded
 
-# How long a suite takes, where the number of rounds is not given.
+# How long a suite takes, where the number of rounds is not given and its least rounds fit.
 BUDGET_S = 6.5 * 60
 MOST_ROUNDS = 21
 # Fewer say nothing about the spread.

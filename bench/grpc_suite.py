@@ -33,7 +33,7 @@ GROUPS = {
     "resp/50": (50, 1, 150_000, ["weir resp", "weir rediss"]),
     "resp/50x16": (50, 16, 800_000, ["weir resp", "weir rediss"]),
 }
-# What was asked for: at most so many times the reference.
+# The target: at most this many times the reference.
 TARGETS = {
     ("rls/50x1", "weir rls"): 0.5,
     ("rls/4x100", "weir rls"): 0.25,

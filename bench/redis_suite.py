@@ -31,7 +31,7 @@ AGAINST_OPEN_SECONDS = 2.5
 SMOKE_SECONDS = 0.5
 SMOKE_RATE = 2_000
 
-# What was asked for: at most so many times the reference, and for rates the least.
+# The target: at most this many times the reference, and for rates the least.
 MOST_CPU = 0.4
 LEAST_RATE = 2.5
 MOST_ALONE = 1.0

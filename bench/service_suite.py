@@ -31,7 +31,7 @@ SMOKE_SECONDS = 0.5
 SMOKE_RATE = 2_000
 SMOKE_CROWD = 200
 
-# What was asked for: at most so many times the reference.
+# The target: at most this many times the reference.
 MOST_UNPIPELINED = 1.05
 MOST_DEEP = 0.6
 MOST_RULES_DEEP = 1.0

@@ -15,6 +15,10 @@ function(weir_compile_options target)
     # The 16-byte compare-and-swap. Every x86-64 processor since 2006 has it; the baseline has not.
     target_compile_options(${target} PRIVATE -mcx16)
   endif()
+  if(WEIR_BUILD_FUZZERS)
+    # Code that is compiled for fuzz targets needs this runtime in every other program.
+    target_link_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
   target_include_directories(
     ${target} PRIVATE ${PROJECT_SOURCE_DIR}/src
                       $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
@@ -115,7 +119,7 @@ function(weir_suites_of file variable)
   set(${variable} ${filters} PARENT_SCOPE)
 endfunction()
 
-# The headers that most tests include, compiled once for all that are compiled alike.
+# The headers that most tests include, compiled once for all test programs with the same options.
 function(weir_test_headers)
   add_library(weir_test_headers OBJECT ${PROJECT_SOURCE_DIR}/cmake/no_source.cc)
   weir_compile_options(weir_test_headers)

@@ -45,6 +45,14 @@ class Exclusion:
         return line_text is not None and self.regex.search(line_text) is not None
 
 
+def excluded(path, exclusions, line_text=None):
+    """Whether an exclusion covers the line, or the whole file; notes which one was of use."""
+    matching = [exclusion for exclusion in exclusions if exclusion.covers(path, line_text)]
+    for exclusion in matching:
+        exclusion.used = True
+    return bool(matching)
+
+
 def read_exclusions():
     found = []
     for number, line in enumerate(EXCLUSIONS.read_text(encoding="utf-8").splitlines(), 1):
@@ -86,6 +94,18 @@ def merge(build, profiles):
     return merged
 
 
+def test_programs(build):
+    """The GoogleTest programs that CMake lists, each of which must be there."""
+    wanted = {line.split()[1]
+              for line in (build / "test_programs.txt").read_text(encoding="utf-8").splitlines()}
+    wanted = {name for name in wanted if re.search(r"_tests?$", name)}
+    found = {path.name: str(path) for top in ("src", "tests") for path in (build / top).rglob("*")
+             if path.name in wanted and path.is_file() and os.access(path, os.X_OK)}
+    if missing := sorted(wanted - set(found)):
+        sys.exit(f"{build} lacks programs: {', '.join(missing)}")
+    return sorted(found.values())
+
+
 def export(build):
     """What llvm-cov knows, as its JSON export describes it."""
     profiles = sorted(map(str, (build / "profiles").glob("*.profraw")))
@@ -96,12 +116,7 @@ def export(build):
     # Programs of tests that are there no more would speak of lines that are not, either.
     subprocess.run(["ninja", "-C", str(build), "-t", "cleandead"],
                    stdout=subprocess.DEVNULL, check=True)
-    programs = sorted(
-        str(path)
-        for top in ("src", "tests")
-        for path in (build / top).rglob("*_test")
-        if path.is_file() and os.access(path, os.X_OK)
-    )
+    programs = test_programs(build)
     programs.append(str(build / "weir"))
     command = [f"llvm-cov{LLVM}", "export", f"-instr-profile={merged}", "-skip-expansions"]
     command += [programs[0], *(f"-object={program}" for program in programs[1:])]
@@ -153,21 +168,15 @@ class Folder:
     def add(self, path, entry, exclusions):
         text = (ROOT / path).read_text(encoding="utf-8").splitlines()
 
-        def excluded(line):
-            matching = [e for e in exclusions if e.covers(path, text[line - 1])]
-            for exclusion in matching:
-                exclusion.used = True
-            return bool(matching)
-
         for line, count in line_counts(entry["segments"]).items():
-            if count == 0 and excluded(line):
+            if count == 0 and excluded(path, exclusions, text[line - 1]):
                 continue
             self.lines += 1
             self.lines_hit += count > 0
             if count == 0:
                 self.missing_lines.append(f"{path}:{line}: not run")
         for (line, column), sides in sorted(branch_counts(entry.get("branches", [])).items()):
-            if 0 in sides and excluded(line):
+            if 0 in sides and excluded(path, exclusions, text[line - 1]):
                 continue
             self.branches += 2
             self.branches_hit += sum(side > 0 for side in sides)
@@ -193,12 +202,9 @@ def measure(files, exclusions):
         if not path.startswith(("src/", "include/")) or path.endswith("_test.cc"):
             continue
         unseen.discard(path)
-        whole = [e for e in exclusions if e.covers(path)]
-        for exclusion in whole:
-            exclusion.used = True
-        if not whole:
+        if not excluded(path, exclusions):
             folders[path.rpartition("/")[0]].add(path, entry, exclusions)
-    return folders, sorted(unseen)
+    return folders, sorted(path for path in unseen if not excluded(path, exclusions))
 
 
 def main(arguments):
