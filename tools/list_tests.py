@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Lists every test case of a build: what ctest runs there, down to single cases.
 
-    tools/list_tests.py BUILD [--programs BUILD]   one line per case: PRESET, RUN BY, TEST, CASE
-    tools/list_tests.py --check BUILD              fail unless every GoogleTest case of every program
-                                                   is selected by exactly one ctest test
+    tools/list_tests.py BUILD            one line per case: PRESET, RUN BY, TEST, CASE
+    tools/list_tests.py BUILD --sources  the same from the sources alone, so that BUILD need only be
+                                         configured; a parameterized case is one line
+    tools/list_tests.py BUILD --check    fail unless every GoogleTest case of every program is
+                                         selected by exactly one ctest test
 
-BUILD is a build folder, such as build/release, whose test programs are built; a program that is not
-built there is looked for in the folder of --programs. RUN BY is `test.sh` or `--full`. Cases of
-GoogleTest come from the programs, those of Python, Node and Rust from their sources.
+BUILD is a build folder, such as build/release, also of another commit's tree. RUN BY is `test.sh`
+or `--full`. Cases of GoogleTest come from the programs, those of Python, Node and Rust from their
+sources.
 """
 
 import argparse
@@ -49,6 +51,14 @@ def gtest_cases(program):
             yield suite + word.strip()
         elif word.endswith("."):
             suite = word
+
+
+def source_cases(path):
+    """The cases of a GoogleTest source, as Suite.Case."""
+    kinds = "TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P|RC_GTEST_PROP|RC_GTEST_FIXTURE_PROP"
+    text = path.read_text(encoding="utf-8")
+    for suite, case in re.findall(rf"^(?:{kinds})\(\s*(\w+),\s*(\w+)", text, re.MULTILINE):
+        yield f"{suite}.{case}"
 
 
 def selected(cases, arguments):
@@ -95,20 +105,17 @@ def client_cases(root, client):
 
 
 class Build:
-    def __init__(self, folder, programs):
-        self.folder, self.programs = folder.resolve(), programs.resolve() if programs else None
+    def __init__(self, folder, from_sources):
+        self.folder, self.from_sources = folder.resolve(), from_sources
         self.root = self.source_folder()
         self.listed = {}
+        # By test: src/limit/zone_rule_test.cc is limit_zone_rule_test.
+        self.sources = {"_".join(path.relative_to(self.root).with_suffix("").parts[1:]): path
+                        for top in ("src", "tests") for path in (self.root / top).rglob("*.cc")}
 
     def source_folder(self):
         cache = (self.folder / "CMakeCache.txt").read_text(encoding="utf-8")
         return pathlib.Path(re.search(r"^CMAKE_HOME_DIRECTORY:INTERNAL=(.*)$", cache, re.M)[1])
-
-    def program(self, path):
-        path = pathlib.Path(path)
-        if path.exists() or not self.programs:
-            return path
-        return self.programs / path.relative_to(self.folder)
 
     def gtest(self, path):
         """The cases of a program; nothing if it is not one of GoogleTest."""
@@ -116,13 +123,16 @@ class Build:
         if not re.search(r"_tests?$|^interleaving_", name):
             return None
         if path not in self.listed:
-            self.listed[path] = list(gtest_cases(self.program(path)))
+            self.listed[path] = list(gtest_cases(path))
         return self.listed[path]
 
     def cases_of(self, name, command):
-        all_cases = self.gtest(command[0]) if command else None
-        if all_cases is not None:
-            return selected(all_cases, command[1:])
+        if self.from_sources:
+            source = self.sources.get(name.removesuffix("_long"))
+            if source:
+                return list(source_cases(source))
+        elif command and self.gtest(command[0]) is not None:
+            return selected(self.gtest(command[0]), command[1:])
         client = re.fullmatch(r"clients_(\w+)_test", name)
         if client:
             return list(client_cases(self.root, client[1]))
@@ -176,10 +186,10 @@ def check(build):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build", type=pathlib.Path)
-    parser.add_argument("--programs", type=pathlib.Path)
+    parser.add_argument("--sources", action="store_true")
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
-    build = Build(options.build, options.programs)
+    build = Build(options.build, options.sources)
     if options.check:
         problems = check(build)
         total = sum(len(cases) for cases in build.listed.values())
