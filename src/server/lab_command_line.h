@@ -7,7 +7,7 @@
 
 #include "server/console.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): the library's name
 class App;
 }
 

@@ -5,10 +5,11 @@
     header_cost_test.py ROOT --update   writes the figures of the tree as it is
     header_cost_test.py --self-test     checks that the checks find what they should
 
-The cost of a header is the number of lines of our own headers that it brings, itself included,
-times the number of production .cc files that include it, directly or through other headers.
-tests/integration/header_cost.txt holds the ten highest costs. The test fails when one of these
-headers costs more than that, or when another header costs more than the lowest of the ten. It also fails when a header includes what FIREWALLS keeps out of headers.
+The cost of a header is the number of lines of our own headers that it brings, itself included and
+without comments and empty lines, times the number of production .cc files that include it, directly
+or through other headers. tests/integration/header_cost.txt holds the ten highest costs. The test
+fails when one of these headers costs more than that, or when another header costs more than the
+lowest of the ten. It also fails when a header includes what FIREWALLS keeps out of headers.
 
 It reads the #include lines only and needs no compiler. Exit codes: 0 success, 1 problems found,
 2 usage error.
@@ -44,8 +45,9 @@ FIREWALLS = {
 }
 
 HEAD = f"""\
-# What the {LISTED} most expensive headers cost: the lines of our own headers that each one brings,
-# times the production .cc files that include it, directly or through other headers.
+# What the {LISTED} most expensive headers cost: the lines of our own headers that each one brings
+# (without comments and empty lines), times the production .cc files that include it, directly or
+# through other headers.
 #
 # header_cost_test.py fails when a header costs more than this file says. Written by
 #
@@ -56,7 +58,7 @@ HEAD = f"""\
 # header, lines, includers, cost
 """
 
-COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 
 Figure = collections.namedtuple("Figure", "lines includers")
@@ -75,9 +77,9 @@ class Tree:
             for path in sorted((self.root / folder).rglob("*")):
                 if path.suffix in (".h", ".cc") and not path.name.endswith(NOT_PRODUCTION):
                     name = path.relative_to(self.root).as_posix()
-                    text = path.read_text(encoding="utf-8")
-                    self.lines[name] = text.count("\n")
-                    self.includes[name] = INCLUDE.findall(COMMENT.sub("", text))
+                    text = COMMENT.sub("", path.read_text(encoding="utf-8"))
+                    self.lines[name] = sum(bool(line.strip()) for line in text.splitlines())
+                    self.includes[name] = INCLUDE.findall(text)
         self.edges = {
             name: [target for target in (self.find(name, it) for it in names) if target]
             for name, names in self.includes.items()
@@ -215,8 +217,8 @@ def check(root):
 # Trees for --self-test. BEFORE is what the figures are taken of; each case changes some files and
 # names parts of what must be reported (none: nothing may be).
 BEFORE = {
-    "include/weir/limit.h": "#pragma once\n" + "\n" * 99,
-    "src/engine/engine.h": "#include <weir/limit.h>\n" + "\n" * 99,
+    "include/weir/limit.h": "#pragma once\n" + "int x;\n" * 99,
+    "src/engine/engine.h": "#include <weir/limit.h>\n" + "int x;\n" * 99,
     **{f"src/engine/part{i}.cc": '#include "engine/engine.h"\n' for i in range(20)},
     **{f"src/limit/part{i}.cc": "#include <weir/limit.h>\n" for i in range(10)},
     "src/server/page.h": '#include "server/far.h"\n',
@@ -227,7 +229,8 @@ CASES = [
     ("nothing changed", {}, []),
     ("one more includer", {"src/server/more.cc": '#include "engine/engine.h"\n'},
      ["src/engine/engine.h costs 4200, more than 4000", "includers 20 -> 21"]),
-    ("more lines", {"include/weir/limit.h": "\n" * 150},
+    ("a comment", {"include/weir/limit.h": "#pragma once\n" + "int x;\n" * 99 + "\n// Why.\n"}, []),
+    ("more lines", {"include/weir/limit.h": "int x;\n" * 150},
      ["include/weir/limit.h costs 4500, more than 3000: lines 100 -> 150",
       "src/engine/engine.h costs 5000, more than 4000: lines 200 -> 250",
       "brings include/weir/limit.h, 150 lines"]),
@@ -242,7 +245,7 @@ CASES = [
      {f"src/server/more{i}_test.cc": '#include "engine/engine.h"\n' for i in range(9)}, []),
     ("a comment includes nothing",
      {f"src/server/more{i}.cc": '/*\n#include "engine/engine.h"\n*/\n' for i in range(9)}, []),
-    ("a new header", {"src/server/large.h": "\n" * 1000,
+    ("a new header", {"src/server/large.h": "int x;\n" * 1000,
      **{f"src/server/more{i}.cc": '#include "server/large.h"\n' for i in range(5)}},
      ["src/server/large.h costs 5000 (1000 lines, 5 includers)",
       "includer: src/server/more0.cc -> src/server/large.h"]),
@@ -255,7 +258,7 @@ CASES = [
      {"src/server/page_under_test.h": "#include <nlohmann/json.hpp>\n"}, []),
     ("no figures", {FIGURES: None}, ["is missing"]),
 ]
-LESS = {"include/weir/limit.h": "\n" * 50}
+LESS = {"include/weir/limit.h": "int x;\n" * 50}
 
 
 def write_files(root, files):

@@ -152,7 +152,8 @@ auto Table<kPayloadWords, Atomics, Shape>::Lock(std::uint64_t fingerprint, Ticks
       if (miss.inserted != nullptr) return {.slot = miss.inserted, .word = 0, .absent = true};
       slot = miss.found;
     }
-    const SlotHead head = Atomics::Load(*slot);
+    // FindOrInsert has set `found` or `inserted`, which the analyzer does not see.
+    const SlotHead head = Atomics::Load(*slot);  // NOLINT(clang-analyzer-core.NonNullParamChecker)
     if (head.fingerprint != fingerprint) {
       slot = Find(*view_.load(std::memory_order_acquire), fingerprint);
     } else if (IsLocked(head.word)) {
