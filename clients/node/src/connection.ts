@@ -195,18 +195,16 @@ export class Connection<Item extends Pending> {
     this.judgeAfterReading(now, false);
   }
 
-  /** After a standstill timers run before what has arrived is read. First that, then judge; and once
-   * more if this process stood still in between. */
+  /** After the process was blocked, timers run before what has arrived is read. So read first, then
+   * judge; and read once more if the process was blocked in between. A question that was sent
+   * meanwhile has lost that time too, so it is extended even if nothing is read again. */
   private judgeAfterReading(since: number, isSecond: boolean): void {
     setImmediate(() => {
       const now = performance.now();
       const late = now - since;
-      if (isSecond || late <= LATE_MS) {
-        this.judge(now);
-      } else {
-        this.extend(now, late);
-        this.judgeAfterReading(now, true);
-      }
+      if (late > LATE_MS) this.extend(now, late);
+      if (late > LATE_MS && !isSecond) this.judgeAfterReading(now, true);
+      else this.judge(now);
     });
   }
 

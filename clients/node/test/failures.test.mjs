@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { test } from 'node:test';
@@ -119,30 +119,65 @@ test('When all are killed under load every mode decides at once, and says so onc
   }
 });
 
-test('A process that stood still does not take that for a time-out', async (t) => {
-  const [daemon] = await daemons(t, 1);
+/** Keeps the event loop from turning. */
+function standStill(ms) {
+  const end = performance.now() + ms;
+  while (performance.now() < end);
+}
+
+/** Asks `daemon` with a short deadline; returns the source of the answer or, if the client decided
+ * alone, the reason. The first question has been answered. */
+async function impatient(t, daemon) {
+  const logger = collector();
   const client = new Client({
     servers: [daemon.address],
     deadline: 400,
     onFailure: 'closed',
-    logger: collector(),
+    logger,
   });
   t.after(() => client.close());
-  const standStill = (ms) => {
-    const end = performance.now() + ms;
-    while (performance.now() < end);
+  const ask = async () => {
+    const { source } = await client.limit('still', '1M/h');
+    return source === 'closed' ? logger.messages.join('; ') : source;
   };
-  await client.limit('warm', '1M/h');
+  await ask();
+  return ask;
+}
+
+test('A process that stood still does not take that for a time-out', async (t) => {
+  const [daemon] = await daemons(t, 1);
+  const ask = await impatient(t, daemon);
   for (let round = 0; round < 2; round += 1) {
     // Before it was written, and after.
-    const before = client.limit('still', '1M/h');
+    const before = ask();
     standStill(900);
-    assert.equal((await before).source, 'memory');
-    const after = client.limit('still', '1M/h');
+    assert.deepEqual([round, await before], [round, 'memory']);
+    const after = ask();
     await new Promise(setImmediate);
     standStill(900);
-    assert.equal((await after).source, 'memory');
+    assert.deepEqual([round, await after], [round, 'memory']);
   }
+});
+
+test('A process that stands still three times in a row does not take that for a time-out', async (t) => {
+  const [daemon] = await daemons(t, 1);
+  const ask = await impatient(t, daemon);
+  const server = createServer().listen(0, '127.0.0.1');
+  t.after(() => server.close());
+  const sender = connect(await once(server, 'listening').then(() => server.address().port));
+  const [receiver] = await once(server, 'connection');
+  // 1. The timer of the first question rings late, and another timer delays the check that follows.
+  // 2. So the client reads once more. What arrives then asks the second question...
+  // 3. ...and blocks for longer than the deadline before that question is written.
+  setTimeout(() => {
+    standStill(20);
+    setImmediate(() => sender.end('x'));
+  }, 450);
+  standStill(900);
+  await once(receiver, 'data');
+  const second = ask();
+  standStill(900);
+  assert.equal(await second, 'memory');
 });
 
 /** Takes connections, and does with them as told. */
