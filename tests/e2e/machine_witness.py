@@ -10,8 +10,11 @@ millisecond until its input ends, and prints JSON; all times are nanoseconds sin
            kernel's count; or the CPU itself stood still (a hypervisor had other plans), which is when
            this process was woken too late, or took too long to look around, and had not stood in the
            queue for that time either.
-    looks  [from, to, ran] for each look: when it began and ended, and for how long the process had
-           run by then. What was before `from` was seen, what is behind `to` was not.
+    looks  [from, to, ran, stolen, states] for each look: when it began and ended, and for how long
+           the process had run by then. What was before `from` was seen, what is behind `to` was not.
+           `stolen` is the time that the hypervisor says it took from the CPU by then, in steps of
+           10 ms; `states` has a letter for each thread of the process, as in ps: R runs or is ready,
+           S sleeps, D is blocked in the kernel. They excuse nothing; they explain a failure.
 
 A CPU that stands still does so in the middle of something, and the kernel takes it for work of
 whoever that was. Of this process it is the same to the other one, which cannot run meanwhile. Of the
@@ -39,9 +42,17 @@ LEAST_LOOK = 500_000
 class Thread:
     """The kernel's count of one: how long it ran, and how long it was ready and did not."""
 
-    def __init__(self, path):
-        self.file = os.open(path, os.O_RDONLY)
+    def __init__(self, folder):
+        self.file = os.open(f"{folder}/schedstat", os.O_RDONLY)
+        self.status = os.open(f"{folder}/stat", os.O_RDONLY)
         self.counts = (0, 0, 0)
+
+    def state(self):
+        """As a letter; X if it has ended."""
+        try:
+            return os.pread(self.status, 512, 0).rpartition(b") ")[2][:1].decode()
+        except OSError:
+            return "X"
 
     def read(self):
         """Time it ran, time it waited, how often it was let run."""
@@ -75,8 +86,27 @@ class Process:
         with contextlib.suppress(OSError):
             for name in os.listdir(self.folder):
                 if name not in self.threads:
-                    self.threads[name] = Thread(f"{self.folder}/{name}/schedstat")
+                    self.threads[name] = Thread(f"{self.folder}/{name}")
         return [thread.look() for thread in self.threads.values()]
+
+    def states(self):
+        return "".join(thread.state() for thread in self.threads.values())
+
+
+class Steal:
+    """The time for which the hypervisor ran others on a CPU, as far as it says so."""
+
+    def __init__(self, cpu):
+        self.file = os.open("/proc/stat", os.O_RDONLY)
+        self.name = f"cpu{cpu}".encode()
+        self.tick = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+
+    def read(self):
+        for line in os.pread(self.file, 4096, 0).splitlines():
+            words = line.split()
+            if words[0] == self.name:
+                return int(words[8]) * self.tick
+        return 0
 
 
 class Account:
@@ -97,18 +127,19 @@ class Account:
             self.kept.append([began + TICK, began + TICK + stood_still])
         return stood_still
 
-    def note_process(self, began, ended, seen, stood_still):
+    def note_process(self, began, ended, seen, stood_still, stolen=0, states=""):
         """`seen`: for how long each thread of the other process ran and waited."""
         self.ran += max(0, sum(ran for ran, _ in seen) - stood_still)
         self.kept += [[ended - waited, ended] for _, waited in seen if waited > LEAST]
-        self.looks.append([began, ended, self.ran])
+        self.looks.append([began, ended, self.ran, stolen, states])
 
 
 def main(cpu, pid):
     os.sched_setaffinity(0, {cpu})
     gc.disable()
-    myself = Thread("/proc/self/schedstat")
+    myself = Thread("/proc/self")
     process = Process(pid)
+    steal = Steal(cpu)
     process.look()
     account = Account()
     woken, _ = myself.look_at_myself()
@@ -122,7 +153,8 @@ def main(cpu, pid):
         stood_still = account.note_sleep(asleep, woken, waited)
         seen = process.look()
         # The end is much later, if this process was not let run meanwhile.
-        account.note_process(woken, time.time_ns(), seen, stood_still)
+        account.note_process(woken, time.time_ns(), seen, stood_still, steal.read(),
+                             process.states())
     json.dump({"kept": account.kept, "looks": account.looks}, sys.stdout)
 
 

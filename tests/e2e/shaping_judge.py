@@ -18,6 +18,7 @@ has bursts, leaves it whichever answer it hangs on.
 """
 
 import bisect
+import collections
 import dataclasses
 
 MILLISECOND = 1_000_000
@@ -48,17 +49,38 @@ class Machine:
         """For how much of that time the service can do nothing."""
         if not self.looks:
             return 0
-        before = max(bisect.bisect_right(self.looks, since, key=lambda look: look[1]) - 1, 0)
-        after = min(bisect.bisect_left(self.looks, until, key=lambda look: look[0]),
-                    len(self.looks) - 1)
+        before, after = self._looks_around(since, until)
+        ran = self.looks[after][2] - self.looks[before][2]
+        return max(0, min(self._kept(since, after), until - since - ran))
+
+    def describe(self, since, until):
+        """All that is known about that time."""
+        if not self.looks:
+            return "there was no witness"
+        before, after = self._looks_around(since, until)
+        first, last = self.looks[before], self.looks[after]
+        states = collections.Counter(look[4] for look in self.looks[before:after + 1])
+        return (f"meanwhile the service ran for {(last[2] - first[2]) / MILLISECOND:.1f} ms, the "
+                f"machine kept it back for {self._kept(since, after) / MILLISECOND:.1f} ms, the "
+                f"hypervisor took {(last[3] - first[3]) / MILLISECOND:.0f} ms, and its threads were "
+                + ", ".join(f"{state} at {number}" for state, number in states.most_common())
+                + " looks")
+
+    def _looks_around(self, since, until):
+        """The places of the last look before and of the first look after that time."""
+        return (max(bisect.bisect_right(self.looks, since, key=lambda look: look[1]) - 1, 0),
+                min(bisect.bisect_left(self.looks, until, key=lambda look: look[0]),
+                    len(self.looks) - 1))
+
+    def _kept(self, since, after):
+        """For how much of the time from `since` to that look the machine kept the service back."""
         # What is noted at a look was before its end; where exactly is not known.
         kept, reached, end = 0, since, self.looks[after][1]
         for begin, to in self.kept:
             begin, to = max(begin, reached), min(to, end)
             if to > begin:
                 kept, reached = kept + to - begin, to
-        ran = self.looks[after][2] - self.looks[before][2]
-        return max(0, min(kept, until - since - ran))
+        return kept
 
 
 class Verdict:
@@ -68,6 +90,7 @@ class Verdict:
         """`began`: before the service could see the first of the requests."""
         self.faults = []
         self.answers = sorted(answers, key=lambda answer: answer.came)
+        self.machine = machine
         self.began = began
         self.grid = min(answer.came - place * GAP for place, answer in enumerate(self.answers))
         self.corrected, self.excused = [], []
@@ -98,8 +121,10 @@ class Verdict:
         for place, left in enumerate(self.corrected):
             late = left - self.grid - place * GAP
             if late > GAP - LEAST_GAP:
-                self._fault(place, f"{late / MILLISECOND:.1f} ms late, which nobody but the service "
-                                   "can help")
+                turn = self.grid + place * GAP
+                known = self.machine.describe(turn, self.answers[place].came)
+                self._fault(place, f"{late / MILLISECOND:.1f} ms late by the service's own doing; "
+                                   + known)
         for place, (one, other) in enumerate(zip(self.corrected, self.corrected[1:])):
             if other - one < LEAST_GAP:
                 self._fault(place, f"{(other - one) / MILLISECOND:.1f} ms before the next one")

@@ -149,7 +149,8 @@ class Judge(unittest.TestCase):
                                         int(moment * MILLISECOND), 20 * (place + 1))
                    for place, moment in enumerate(came)]
         looks = [(look * MILLISECOND, look * MILLISECOND,
-                  sum(min(max(look - begin, 0), end - begin) for begin, end in ran) * MILLISECOND)
+                  sum(min(max(look - begin, 0), end - begin) for begin, end in ran) * MILLISECOND,
+                  look // 10 * 10 * MILLISECOND, "SD")
                  for look in range(int(max(came)) + 2)]
         kept = [(begin * MILLISECOND, end * MILLISECOND) for begin, end in kept]
         return shaping_judge.Verdict(answers, shaping_judge.Machine(kept, looks), began)
@@ -178,6 +179,11 @@ class Judge(unittest.TestCase):
         for size in (2, 3, 50):
             came = [1 + place // size * size * 20 for place in range(50)]
             self.assertTrue(self.verdict(came).faults, size)
+
+    def test_says_what_is_known_about_what_was_late(self):
+        faults = self.verdict(self.late(by=18), kept=[(205, 208)], ran=[(210, 212)]).faults
+        self.assertIn("the service ran for 2.0 ms, the machine kept it back for 3.0 ms, the "
+                      "hypervisor took 10 ms, and its threads were SD at 19 looks", faults[0])
 
     def test_excuses_no_more_than_was_kept_from_the_service(self):
         self.assertTrue(self.verdict(self.late()).faults)
