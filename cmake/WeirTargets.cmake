@@ -15,10 +15,6 @@ function(weir_compile_options target)
     # The 16-byte compare-and-swap. Every x86-64 processor since 2006 has it; the baseline has not.
     target_compile_options(${target} PRIVATE -mcx16)
   endif()
-  if(WEIR_BUILD_FUZZERS)
-    # Code that is compiled for fuzz targets needs this runtime in every other program.
-    target_link_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
-  endif()
   target_include_directories(
     ${target} PRIVATE ${PROJECT_SOURCE_DIR}/src
                       $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)

@@ -54,7 +54,7 @@ ManualClock::ManualClock(WallTime start)
     : now_{.steady = SteadyTime(std::chrono::hours(24)), .wall = start} {}
 
 Now ManualClock::Read() const noexcept {
-  const std::lock_guard guard(mutex_);
+  const std::scoped_lock guard(mutex_);
   return now_;
 }
 
@@ -65,18 +65,18 @@ void ManualClock::WaitUntil(std::unique_lock<std::mutex>& lock, std::condition_v
   Sleeper self{.mutex = lock.mutex(), .wake = &wake, .deadline = deadline};
   bool due = false;
   {
-    const std::lock_guard guard(mutex_);
+    const std::scoped_lock guard(mutex_);
     sleepers_.push_back(&self);
     due = now_.steady >= deadline;
   }
   if (!due) wake.wait(lock);
-  const std::lock_guard guard(mutex_);
+  const std::scoped_lock guard(mutex_);
   std::erase(sleepers_, &self);
 }
 
 void ManualClock::Advance(Duration step) {
   {
-    const std::lock_guard guard(mutex_);
+    const std::scoped_lock guard(mutex_);
     now_.steady += step;
     now_.wall += step;
   }
@@ -84,19 +84,19 @@ void ManualClock::Advance(Duration step) {
 }
 
 void ManualClock::SetWall(WallTime wall) {
-  const std::lock_guard guard(mutex_);
+  const std::scoped_lock guard(mutex_);
   now_.wall = wall;
 }
 
 int ManualClock::Waiting() const {
-  const std::lock_guard guard(mutex_);
+  const std::scoped_lock guard(mutex_);
   return static_cast<int>(std::ranges::count(sleepers_, false, &Sleeper::woken));
 }
 
 // Holding mutex_ keeps every registered sleeper, and so its mutex, alive. Sleepers take their own
 // mutex first and mutex_ second; here it is the other way round, hence try_lock and another round.
 bool ManualClock::TryToWakeThoseDue() {
-  const std::lock_guard guard(mutex_);
+  const std::scoped_lock guard(mutex_);
   bool all = true;
   for (Sleeper* sleeper : sleepers_) {
     if (sleeper->woken || now_.steady < sleeper->deadline) continue;

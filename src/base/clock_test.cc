@@ -102,7 +102,7 @@ TEST(SystemClock, IsWokenBeforeTheDeadlineByANotification) {
   std::condition_variable wake;
   bool ready = false;
   std::thread notifier([&] {
-    const std::lock_guard guard(mutex);
+    const std::scoped_lock guard(mutex);
     ready = true;
     wake.notify_all();
   });
@@ -213,7 +213,7 @@ TEST(ManualClock, LeavesOtherNotificationsAlone) {
   });
   AwaitWaiting(clock, 1);
   {
-    const std::lock_guard guard(mutex);
+    const std::scoped_lock guard(mutex);
     ready = true;
     wake.notify_all();
   }

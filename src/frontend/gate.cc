@@ -12,7 +12,7 @@ namespace {
 class Household {
  public:
   explicit Household(std::string_view address) noexcept : text_(address) {
-    if (address.find(':') == std::string_view::npos || address.size() >= kept_.size()) return;
+    if (!address.contains(':') || address.size() >= kept_.size()) return;
     std::ranges::copy(address, kept_.begin());
     in6_addr bytes{};
     if (inet_pton(AF_INET6, kept_.data(), &bytes) != 1) return;

@@ -22,7 +22,7 @@ constexpr double kLegendGap = 16;
 // What is written above plots. Each gives where the next begins.
 class Heading {
  public:
-  Heading(SvgDrawing& out, double width) : out_(out), left_(kEdge), right_(width - kEdge) {}
+  Heading(SvgDrawing& out, double width) : out_(out), right_(width - kEdge) {}
 
   double Title(double top, std::string_view title, double size) {
     if (title.empty()) return top;
@@ -63,7 +63,7 @@ class Heading {
 
  private:
   SvgDrawing& out_;
-  const double left_;
+  const double left_ = kEdge;
   const double right_;
 };
 

@@ -144,8 +144,9 @@ void PlotAxis::AddLinear(const Options& options) {
   const double first = std::ceil(low_ / step - 1e-9);
   const double last = std::floor(high_ / step + 1e-9);
   const double end = std::max(std::abs(low_), std::abs(high_));
-  for (double i = first; i <= last && ticks_.size() < 100; ++i) {
-    ticks_.push_back({.value = i * step, .text = TickText(i * step, step, end, options.unit)});
+  for (int i = 0; first + i <= last && ticks_.size() < 100; ++i) {
+    const double value = (first + i) * step;
+    ticks_.push_back({.value = value, .text = TickText(value, step, end, options.unit)});
   }
 }
 

@@ -42,7 +42,7 @@ Result<Endpoint> Endpoint::Parse(std::string_view text) {
 
 std::string Endpoint::ToString() const {
   if (is_unix()) return std::string(kUnix) + path;
-  const bool v6 = host.find(':') != std::string::npos;
+  const bool v6 = host.contains(':');
   return (v6 ? '[' + host + ']' : host) + ':' + std::to_string(port);
 }
 

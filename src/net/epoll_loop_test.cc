@@ -1,6 +1,7 @@
 // threads
 #include "net/epoll_loop.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <array>
@@ -378,6 +379,20 @@ TEST(ListeningSocket, KnowsWhetherItIsOnLoopback) {
   const auto everywhere = ListeningSocket::Open(*Endpoint::Parse("0.0.0.0:0"));
   ASSERT_TRUE(everywhere);
   EXPECT_FALSE(everywhere->is_loopback());
+}
+
+TEST(ListeningSocket, NamesTheCallThatFailsWithoutADescriptor) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  for (const Endpoint& endpoint : {Endpoint{.path = UnixPath()}, *Endpoint::Parse("127.0.0.1:0")}) {
+    const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+    const auto opened = ListeningSocket::Open(endpoint);
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+    ASSERT_FALSE(opened);
+    EXPECT_TRUE(opened.error().message.contains(": socket: Too many open files"))
+        << opened.error().message;
+  }
 }
 
 TEST(ListeningSocket, ReplacesAnAbandonedUnixSocketOnly) {

@@ -160,6 +160,7 @@ Result<ListeningSocket> ListeningSocket::Open(const Endpoint& endpoint) {
 Result<ListeningSocket> ListeningSocket::OpenUnix(const Endpoint& endpoint) {
   const sockaddr_un address = AddressOf(endpoint.path);
   ListeningSocket opened(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), endpoint);
+  if (opened.fd_ < 0) return Failed(endpoint, "socket");
   if (IsAbandoned(address)) unlink(address.sun_path);
   // Nobody but the owner gets in before the mode is set.
   const mode_t mask = umask(0177);
@@ -178,6 +179,7 @@ Result<ListeningSocket> ListeningSocket::OpenTcp(const Endpoint& endpoint, Shari
   const addrinfo& address = *resolved->list;
   ListeningSocket opened(socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
                          endpoint);
+  if (opened.fd_ < 0) return Failed(endpoint, "socket");
   const int on = 1;
   setsockopt(opened.fd_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (sharing == Sharing::kYes) setsockopt(opened.fd_, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));

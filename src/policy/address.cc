@@ -127,7 +127,7 @@ std::optional<IpAddress> ParseV6WithZone(std::string_view text) noexcept {
     if (!fits) return std::nullopt;
     text = text.substr(0, percent);
   }
-  if (text.find(':') == std::string_view::npos) return std::nullopt;
+  if (!text.contains(':')) return std::nullopt;
   return IpAddress::Parse(text);
 }
 
@@ -264,7 +264,7 @@ std::optional<IpRange> IpRange::Parse(std::string_view text) noexcept {
   int prefix = ReadPrefix(text.substr(slash + 1));
   // An IPv4 range written as IPv6 counts the 96 bits that say so. With fewer the range would end
   // within those, where an address of this kind has bits that are not zero.
-  if (base->is_v4() && written.find(':') != std::string_view::npos) prefix -= kMappedBits;
+  if (base->is_v4() && written.contains(':')) prefix -= kMappedBits;
   if (prefix < 0 || prefix > base->bits() || base->Masked(prefix) != *base) return std::nullopt;
   return IpRange{*base, prefix};
 }

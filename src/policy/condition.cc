@@ -49,7 +49,7 @@ std::string ProblemOf(const AttributeTest& test, const Attribute& attribute) {
   return {};
 }
 
-bool IsGlob(std::string_view text) { return text.find('*') != std::string_view::npos; }
+bool IsGlob(std::string_view text) { return text.contains('*'); }
 
 // A text of the policy in the form that the attribute has in a request.
 std::string FormOf(AttributeKind kind, const std::string& text) {

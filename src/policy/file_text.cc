@@ -95,7 +95,7 @@ Result<std::string> ReadWholeFile(const std::string& path, std::size_t cap) {
   if (path.empty()) {
     return std::unexpected(Error{ErrorCode::kInvalidArgument, "the name of the file is empty"});
   }
-  if (path.find('\0') != std::string::npos) {
+  if (path.contains('\0')) {
     return std::unexpected(Error{ErrorCode::kInvalidArgument, "the name of the file holds a NUL"});
   }
   const OpenFile file(path);

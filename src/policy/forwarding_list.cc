@@ -12,7 +12,7 @@ namespace {
 // What a token is made of (RFC 9110 5.6.2).
 constexpr bool IsTokenCharacter(char c) {
   if ((c >= '0' && c <= '9') || (ToLower(c) >= 'a' && ToLower(c) <= 'z')) return true;
-  return c != '\0' && std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+  return c != '\0' && std::string_view("!#$%&'*+-.^_`|~").contains(c);
 }
 
 constexpr bool IsControl(char c) {
@@ -134,7 +134,7 @@ bool ForwardingList::TakeLine() noexcept {
     headers_left_ = headers_left_.first(headers_left_.size() - 1);
     if (!EqualIgnoringCase(header.name, name)) continue;
     line_ = header.value;
-    quoted_ = header_ == ForwardingHeader::kForwarded && line_.find('"') != std::string_view::npos;
+    quoted_ = header_ == ForwardingHeader::kForwarded && line_.contains('"');
     if (quoted_) FindCommas();
     return true;
   }

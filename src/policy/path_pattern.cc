@@ -36,11 +36,11 @@ class PatternReader {
   // Reads one segment; false leaves a problem.
   bool Read(std::string_view raw) {
     if (raw == kRest) return AddRest();
-    if (raw.find('{') != std::string_view::npos || raw.find('}') != std::string_view::npos) {
+    if (raw.contains('{') || raw.contains('}')) {
       return AddNamed(raw);
     }
     if (raw == "*") return Add({SegmentKind::kAny, ""});
-    if (raw.find('*') != std::string_view::npos) return AddGlob(raw);
+    if (raw.contains('*')) return AddGlob(raw);
     std::string text = Decoded(raw);
     if (text.empty() || text == ".") return true;
     if (text == "..") return Fail("write the path without \"..\"");
@@ -83,14 +83,14 @@ class PatternReader {
   }
 
   bool AddGlob(std::string_view raw) {
-    if (raw.find(kRest) != std::string_view::npos) {
+    if (raw.contains(kRest)) {
       return Fail("\"**\" stands for whole segments: write /**/ or a single *");
     }
     std::string text;
     while (true) {
       const std::size_t star = raw.find('*');
       const std::string part = Decoded(raw.substr(0, star));
-      if (part.find('*') != std::string::npos) {
+      if (part.contains('*')) {
         return Fail("%2A cannot stand beside * in one segment");
       }
       text += part;
@@ -217,7 +217,7 @@ std::string PathPattern::ToString() const {
     if (segment.kind == SegmentKind::kRest || segment.kind == SegmentKind::kAny) continue;
     for (const char c : segment.text) {
       const bool star_of_glob = segment.kind == SegmentKind::kGlob && c == '*';
-      if (star_of_glob || kSpecial.find(c) == std::string_view::npos) {
+      if (star_of_glob || !kSpecial.contains(c)) {
         text += c;
       } else {
         text += {'%', kDigits[static_cast<unsigned char>(c) >> 4], kDigits[c & 0xf]};

@@ -22,7 +22,7 @@ std::string_view TakeUpTo(char separator, std::string_view& left) noexcept {
 std::optional<NamedValue> CookieReader::Next() noexcept {
   while (!left_.empty()) {
     std::string_view value = WithoutBlanks(TakeUpTo(';', left_));
-    if (value.find('=') == std::string_view::npos) continue;
+    if (!value.contains('=')) continue;
     const std::string_view name = WithoutBlanks(TakeUpTo('=', value));
     if (name.empty()) continue;
     value = WithoutBlanks(value);

@@ -41,7 +41,7 @@ bool IsUnixSocket(std::string_view text) {
   constexpr std::size_t kLongest = 107;
   if (!text.starts_with("unix:/")) return false;
   text.remove_prefix(kScheme.size());
-  return text.size() > 1 && text.size() <= kLongest && text.find('\0') == std::string_view::npos;
+  return text.size() > 1 && text.size() <= kLongest && !text.contains('\0');
 }
 
 // Where a secret is, with something behind the colon.

@@ -55,7 +55,7 @@ std::optional<std::string> PercentDecoded(std::string_view text) {
     decoded += static_cast<char>(high * 16 + low);
     i += 2;
   }
-  if (decoded.find('\0') != std::string::npos) return std::nullopt;
+  if (decoded.contains('\0')) return std::nullopt;
   return decoded;
 }
 
@@ -381,7 +381,7 @@ std::string StoreAddress::ToString() const {
   std::string text = std::string(scheme->name) + std::string(kAfterScheme) + path;
   for (const StoreHost& host : hosts) {
     if (&host != &hosts.front()) text += ',';
-    const bool v6 = host.name.find(':') != std::string::npos;
+    const bool v6 = host.name.contains(':');
     text += (v6 ? '[' + host.name + ']' : host.name) + ':' + std::to_string(host.port);
   }
   if (!master_name.empty()) text += '/' + master_name;

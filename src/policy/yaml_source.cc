@@ -55,7 +55,7 @@ YamlSource::YamlSource(std::string_view text) : text_(text.substr(0, kMaxYamlByt
   for (std::size_t i = text_.find('\n'); i != std::string_view::npos; i = text_.find('\n', i + 1)) {
     lines_.push_back(i + 1);
   }
-  has_tabs_ = text_.find('\t') != std::string_view::npos;
+  has_tabs_ = text_.contains('\t');
   ascii_ = std::ranges::all_of(text_, [](char c) { return ByteOf(c) < 0x80; });
 }
 

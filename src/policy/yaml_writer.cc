@@ -8,7 +8,7 @@ namespace {
 
 bool IsPlainCharacter(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-         std::string_view("_./-+@").find(c) != std::string_view::npos;
+         std::string_view("_./-+@").contains(c);
 }
 
 // Words that some reader of YAML takes for something other than text.

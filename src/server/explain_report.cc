@@ -34,7 +34,7 @@ std::array<std::pair<std::string_view, std::string_view>, 5> Identified(const Re
 // How the rule counts, unless its limit says so itself.
 std::string AlgorithmOf(const PolicySpec& policy, const RuleExplanation& rule) {
   const RuleSpec* const spec = FindRule(policy, rule.rule);
-  if (spec == nullptr || rule.limit.find('/') == std::string::npos) return "";
+  if (spec == nullptr || !rule.limit.contains('/')) return "";
   return std::string(WordFor(spec->algorithm, kAlgorithms));
 }
 

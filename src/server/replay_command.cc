@@ -21,9 +21,7 @@ using lab::ReplayShown;
 
 bool HoldsPlaces(const RuleSpec& rule, const PolicySpec& policy) {
   if (rule.algorithm == Algorithm::kConcurrency) return true;
-  const auto says_so = [](const std::string& limit) {
-    return limit.find("concurrent") != std::string::npos;
-  };
+  const auto says_so = [](const std::string& limit) { return limit.contains("concurrent"); };
   if (says_so(rule.limit)) return true;
   for (const auto& [name, tier] : policy.tiers) {
     const auto limit = tier.find(rule.tier_limit);

@@ -24,7 +24,7 @@ std::string Beginning(std::string_view value) {
 bool SoundsSecret(std::string_view attribute) {
   constexpr std::array<std::string_view, 6> kWords = {"token",  "secret",  "password",
                                                       "x-auth", "session", "signature"};
-  const bool named = attribute.find('.') != std::string_view::npos;
+  const bool named = attribute.contains('.');
   return named && std::ranges::any_of(kWords, [&](std::string_view word) {
            return !std::ranges::search(attribute, word, {}, ToLower).empty();
          });
@@ -107,7 +107,7 @@ std::string Secrets::InKey(const std::string& key) const {
       const std::string beginning = Beginning(part.substr(equals + 1));
       shown += part.substr(0, equals + 1);
       // Not the half of an escaped byte.
-      shown += beginning.find('%') == std::string::npos ? beginning : "";
+      shown += !beginning.contains('%') ? beginning : "";
       shown += kEllipsis;
     } else {
       shown += part;

@@ -15,8 +15,11 @@
 namespace weir {
 namespace {
 
-const std::map<std::string, ListenerSpec> kDefaultListeners = {
-    {"http", {.address = "127.0.0.1:8080"}}, {"resp", {.address = "127.0.0.1:6380"}}};
+// The listeners that the policy names, or those of a policy that names none.
+std::map<std::string, ListenerSpec> ListenersOf(const PolicySpec& spec) {
+  if (!spec.listen.empty()) return spec.listen;
+  return {{"http", {.address = "127.0.0.1:8080"}}, {"resp", {.address = "127.0.0.1:6380"}}};
+}
 
 // Those it may run on, which may be fewer than the machine has.
 unsigned Cores() {
@@ -71,10 +74,7 @@ std::map<std::string, std::pair<std::string, bool>> Fixed(
 }  // namespace
 
 Service::Service(Engine& engine, const PolicySpec& spec, const Log& log)
-    : engine_(engine),
-      log_(log),
-      gate_(spec.limits),
-      listen_(spec.listen.empty() ? kDefaultListeners : spec.listen) {}
+    : engine_(engine), log_(log), gate_(spec.limits), listen_(ListenersOf(spec)) {}
 
 Service::~Service() = default;
 
@@ -157,7 +157,7 @@ void Service::Apply(const PolicySpec& spec) {
 }
 
 void Service::ApplyToListeners(const PolicySpec& spec) {
-  const auto& listen = spec.listen.empty() ? kDefaultListeners : spec.listen;
+  const std::map<std::string, ListenerSpec> listen = ListenersOf(spec);
   {
     const std::scoped_lock lock(listeners_mutex_);
     for (const auto& listener : listeners_) {

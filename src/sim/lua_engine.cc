@@ -60,7 +60,7 @@ int ErrorReply(lua_State* lua) {
   const char* text = lua_tostring(lua, 1);
   if (*text == '-') ++text;
   // What has no code gets one.
-  const bool has_code = std::string_view(text).find(' ') != std::string_view::npos;
+  const bool has_code = std::string_view(text).contains(' ');
   lua_newtable(lua);
   if (has_code) {
     lua_pushstring(lua, text);

@@ -99,7 +99,7 @@ bool Breaker::IsWorthOpening(std::uint64_t cell) const noexcept {
 }
 
 void Breaker::Open(SteadyTime now) noexcept {
-  const std::lock_guard lock(mutex_);
+  const std::scoped_lock lock(mutex_);
   if (!IsClosed()) return;
   const bool relapse = closed_at_ != SteadyTime::min() && now - closed_at_ < kRelapse;
   probe_at_ = now + DrawPause() + (relapse ? kRelapsePause : Duration(0));
@@ -115,7 +115,7 @@ Duration Breaker::DrawPause() noexcept {
 
 bool Breaker::TakeProbe(SteadyTime now) noexcept {
   if (IsClosed()) return false;
-  const std::lock_guard lock(mutex_);
+  const std::scoped_lock lock(mutex_);
   if (IsClosed()) return false;
   // Further ahead than any pause: the clock was set back.
   const bool damaged = probe_at_ - now > kLongestProbePause + kRelapsePause;
@@ -125,7 +125,7 @@ bool Breaker::TakeProbe(SteadyTime now) noexcept {
 }
 
 void Breaker::NoteProbe(bool succeeded, SteadyTime now) noexcept {
-  const std::lock_guard lock(mutex_);
+  const std::scoped_lock lock(mutex_);
   if (IsClosed()) return;
   if (!succeeded) {
     probe_at_ = now + DrawPause();
@@ -141,7 +141,7 @@ void Breaker::NoteProbe(bool succeeded, SteadyTime now) noexcept {
 
 Duration Breaker::UntilProbe(SteadyTime now) const noexcept {
   if (IsClosed()) return Duration(0);
-  const std::lock_guard lock(mutex_);
+  const std::scoped_lock lock(mutex_);
   const Duration left = probe_at_ - now;
   return left > kLongestProbePause + kRelapsePause ? Duration(0) : std::max(left, Duration(0));
 }

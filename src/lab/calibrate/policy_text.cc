@@ -202,7 +202,7 @@ bool CanBeListed(std::string_view value) noexcept {
   constexpr std::size_t kLongest = 80;
   constexpr std::string_view kMeansMore = "*{}\"\\%?#";
   return !value.empty() && value.size() <= kLongest && std::ranges::all_of(value, [&](char c) {
-    return c > ' ' && c <= '~' && kMeansMore.find(c) == std::string_view::npos;
+    return c > ' ' && c <= '~' && !kMeansMore.contains(c);
   });
 }
 

@@ -34,7 +34,7 @@ std::vector<double> SparkOf(const std::vector<double>& values) {
   return spark;
 }
 
-const Cell kNothing("–");
+constexpr const char* kNothing = "–";
 
 Table WhatPassed(const Comparison& comparison) {
   const std::string period = PeriodOf(comparison);
@@ -104,10 +104,10 @@ Table HowExact(const Comparison& comparison) {
     };
     table.rows.push_back({Cell(rival.contender.name),
                           Cell(static_cast<double>(trial.worst_burst.rounded)),
-                          trial.error ? Cell(trial.error->typical) : kNothing,
-                          trial.error ? Cell(trial.error->worst()) : kNothing,
-                          trial.otherwise ? part(trial.otherwise->allowed) : kNothing,
-                          trial.otherwise ? part(trial.otherwise->denied) : kNothing});
+                          trial.error ? Cell(trial.error->typical) : Cell(kNothing),
+                          trial.error ? Cell(trial.error->worst()) : Cell(kNothing),
+                          trial.otherwise ? part(trial.otherwise->allowed) : Cell(kNothing),
+                          trial.otherwise ? part(trial.otherwise->denied) : Cell(kNothing)});
   }
   return table;
 }
@@ -135,9 +135,9 @@ Table WhatItCosts(const Comparison& comparison) {
     const bool queues = rival.contender.limit.spec().queue;
     table.rows.push_back(
         {Cell(rival.contender.name), Cell(Shown(comparison, trial.worst_window.to)),
-         trial.denied > trial.never_fits ? Cell(SecondsIn(trial.lock_out)) : kNothing,
-         queues ? Cell(SecondsIn(trial.mean_delay)) : kNothing,
-         queues ? Cell(SecondsIn(trial.max_delay)) : kNothing,
+         trial.denied > trial.never_fits ? Cell(SecondsIn(trial.lock_out)) : Cell(kNothing),
+         queues ? Cell(SecondsIn(trial.mean_delay)) : Cell(kNothing),
+         queues ? Cell(SecondsIn(trial.max_delay)) : Cell(kNothing),
          Cell(std::round(rival.bytes_per_key))});
   }
   return table;

@@ -102,7 +102,7 @@ double BytesPerKey(const Limit& limit) {
   static std::map<Kind, double> measured;
   const bool is_log = limit.algorithm() == Algorithm::kSlidingLog;
   const Kind kind{limit.algorithm(), limit.spec().strict, is_log ? limit.spec().count : 0};
-  const std::lock_guard guard(mutex);
+  const std::scoped_lock guard(mutex);
   const auto found = measured.find(kind);
   if (found != measured.end()) return found->second;
   return measured[kind] = Measure(limit);

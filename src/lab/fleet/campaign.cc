@@ -58,7 +58,7 @@ CampaignResult RunCampaign(const Scenario& scenario, const CampaignOptions& opti
     for (std::uint64_t i = next++; i < options.seeds && !is_over; i = next++) {
       const Outcome outcome = RunSeed(scenario, options.seed + i, lua, options.fleet);
       if (options.progress != nullptr) options.progress->Advance(1, 1);
-      const std::lock_guard lock(mutex);
+      const std::scoped_lock lock(mutex);
       ++result.runs;
       result.requests += outcome.record.asked.size();
       result.events += outcome.record.events;

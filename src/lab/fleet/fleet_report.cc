@@ -112,7 +112,7 @@ Table RuleTable(const Record& record, const Measures& measures) {
     std::string limit;
     std::string algorithm;
     for (const LimitNote& note : record.limits) {
-      if (note.rule != name || limit.find(note.limit.ToString()) != std::string::npos) continue;
+      if (note.rule != name || limit.contains(note.limit.ToString())) continue;
       limit += (limit.empty() ? "" : ", then ") + note.limit.ToString();
       if (note.limit.kind() == LimitKind::kCounted) algorithm = NameOf(note.limit.algorithm());
       if (note.limit.spec().queue) algorithm += ", queue";

@@ -108,7 +108,7 @@ class Trial {
     // One who has just begun has no connection yet.
     if (asked.at < HealedBefore(record_, asked.answered) + seconds(2)) return;
     // Where there is room for few, who comes with many is turned away however well the store is.
-    const bool no_room = asked.error.find("too many calls are under way") != std::string::npos;
+    const bool no_room = asked.error.contains("too many calls are under way");
     Duration& last_without_room = last_without_room_[static_cast<std::size_t>(asked.node)];
     if (no_room) last_without_room = std::max(last_without_room, asked.answered);
     verdict_.Check(7, asked.fate == Fate::kDecided || no_room, [&] {

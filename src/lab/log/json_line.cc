@@ -46,7 +46,7 @@ struct JsonPlan {
     }
     node->use.emplace();
     // A name with dots may also be just that.
-    if (lower.find('.') != std::string::npos) root.inner[lower].use.emplace();
+    if (lower.contains('.')) root.inner[lower].use.emplace();
   }
 };
 
@@ -166,7 +166,7 @@ class JsonParser final : public LineParser {
     if (type == ondemand::json_type::string) {
       std::string_view raw = value.raw_json_token();
       std::string_view text;
-      const bool escaped = raw.find('\\') != std::string_view::npos;
+      const bool escaped = raw.contains('\\');
       if (value.get_string().get(text) != simdjson::SUCCESS) return false;
       // Without escapes it stands in the line as it is; else it is the parser's until the next
       // line.

@@ -127,7 +127,7 @@ std::string_view WithoutPort(std::string_view address) noexcept {
 }
 
 std::string_view Unescape(std::string_view text, Texts& texts) {
-  if (text.find('\\') == std::string_view::npos) return text;
+  if (!text.contains('\\')) return text;
   const auto digit = [](char c) {
     if (c >= '0' && c <= '9') return c - '0';
     const char lower = static_cast<char>(c | 0x20);

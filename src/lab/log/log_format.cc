@@ -42,9 +42,7 @@ std::vector<std::string_view> LinesOf(const FormatQuestion& question) {
   return lines;
 }
 
-bool Has(std::string_view line, std::string_view name) {
-  return line.find(name) != std::string_view::npos;
-}
+bool Has(std::string_view line, std::string_view name) { return line.contains(name); }
 
 // Any JSON with a time would do for these, so what makes them what they are must be there.
 bool MayBe(std::string_view format, std::string_view line) {
@@ -87,7 +85,7 @@ bool LooksLikeHeading(std::string_view line) {
   const bool words = std::ranges::all_of(line, [](char c) {
     const char lower = static_cast<char>(c | 0x20);
     return (lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9') ||
-           std::string_view("_-.@:,;\t \"").find(c) != std::string_view::npos;
+           std::string_view("_-.@:,;\t \"").contains(c);
   });
   const bool begins = !line.empty() && !(line[0] >= '0' && line[0] <= '9');
   return several && words && begins;

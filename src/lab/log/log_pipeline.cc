@@ -22,7 +22,7 @@ LogPipeline::LogPipeline(std::vector<File> files, Duration horizon, int threads)
 
 LogPipeline::~LogPipeline() {
   {
-    const std::lock_guard lock(mutex_);
+    const std::scoped_lock lock(mutex_);
     stops_ = true;
   }
   may_read_.notify_all();
@@ -105,7 +105,7 @@ std::unique_ptr<ParsedBlock> LogPipeline::Take(std::size_t number) {
 }
 
 void LogPipeline::GiveBack(std::unique_ptr<ParsedBlock> block) {
-  const std::lock_guard lock(mutex_);
+  const std::scoped_lock lock(mutex_);
   if (spare_.size() < ahead_) spare_.push_back(std::move(block));
 }
 

@@ -6,14 +6,12 @@
 namespace weir::lab {
 namespace {
 
-constexpr int kFirstBits = 12;
-
 // Slots that are empty have the key 0.
 std::uint64_t NotZero(std::uint64_t key) noexcept { return key == 0 ? 1 : key; }
 
 }  // namespace
 
-KeyTally::KeyTally() : slots_(std::size_t{1} << kFirstBits), shift_(64 - kFirstBits) {}
+KeyTally::KeyTally() : slots_(std::size_t{1} << kFirstBits) {}
 
 KeyTally::Slot& KeyTally::SlotOf(std::uint64_t key) {
   key = NotZero(key);

@@ -48,6 +48,7 @@ class KeyTally {
     std::uint32_t rule = 0;
     std::string text{};
   };
+  static constexpr int kFirstBits = 12;
   static constexpr std::size_t kMostTexts = 4 * kMostNamed;
 
   std::size_t Home(std::uint64_t key) const noexcept {
@@ -60,7 +61,7 @@ class KeyTally {
   void ForgetTexts();
 
   std::vector<Slot> slots_;
-  int shift_;
+  int shift_ = 64 - kFirstBits;
   std::size_t used_ = 0;
   std::unordered_map<std::uint64_t, Text> texts_;
   // Keys with no more denials than this are not among the first kMostNamed.

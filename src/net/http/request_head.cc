@@ -196,7 +196,7 @@ bool HttpHeadParser::NoteLength(std::string_view value) noexcept {
   if (head_->has_length) return Refuse("Content-Length is there twice");
   if (head_->chunked) return Refuse("Content-Length and Transfer-Encoding exclude each other");
   if (value.empty()) return Refuse("Content-Length is empty");
-  if (value.find(',') != std::string_view::npos) return Refuse("Content-Length is a list");
+  if (value.contains(',')) return Refuse("Content-Length is a list");
   if (!std::ranges::all_of(value, IsDigit)) return Refuse("Content-Length is no number");
   if (value.size() > kMostDigits) return Refuse("Content-Length has too many digits");
   head_->has_length = true;

@@ -57,7 +57,7 @@ bool IsBigNumber(std::string_view text) noexcept {
 
 // What a line with a length in it may begin with.
 constexpr bool IsLengthType(char type) noexcept {
-  return std::string_view("$!=*%~>|").find(type) != std::string_view::npos;
+  return std::string_view("$!=*%~>|").contains(type);
 }
 
 // The longest line of a type but for simple texts, which may have as many bytes as any item.
@@ -72,7 +72,7 @@ constexpr std::size_t MostLineBytes(char type, std::size_t most_bytes) noexcept 
 ReplyReading ReplyReader::Read(std::string_view input) noexcept {
   if (input.empty()) return {.wants = 1};
   const char type = input.front();
-  if (std::string_view("+-:$*_,#(!=%~>|").find(type) == std::string_view::npos) {
+  if (!std::string_view("+-:$*_,#(!=%~>|").contains(type)) {
     return Malformed(type == ';' || type == '.' ? "streamed types are not supported"
                                                 : "not a type of reply");
   }
@@ -88,7 +88,7 @@ ReplyReading ReplyReader::Read(std::string_view input) noexcept {
   scanned_ = 0;
   if (line_end == 0 || seen[line_end - 1] != '\r') return Malformed("a line end is not \\r\\n");
   const std::string_view line = seen.substr(0, line_end - 1);
-  if (line.find('\r') != std::string_view::npos) return Malformed("a line end is not \\r\\n");
+  if (line.contains('\r')) return Malformed("a line end is not \\r\\n");
   const std::size_t used = line_end + 2;
   if (!IsLengthType(type)) return Ended(ReadLineItem(type, line), used);
   if (line == "?") return Malformed("streamed types are not supported");

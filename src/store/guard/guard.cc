@@ -36,14 +36,14 @@ Guard::State::~State() = default;
 
 void Guard::State::NoteFailure(const Error& error, SteadyTime now) noexcept {
   if (!degraded_.NoteFailure(now)) return;
-  const std::lock_guard lock(mutex_);
+  const std::scoped_lock lock(mutex_);
   if (!degraded_.Begin(now)) return;
   before_ = stats();
   Say(TextOfBegin(error));
 }
 
 void Guard::State::EndDegradedTime(SteadyTime now) noexcept {
-  const std::lock_guard lock(mutex_);
+  const std::scoped_lock lock(mutex_);
   if (const std::optional<Duration> lasted = degraded_.End(now)) Say(TextOfEnd(*lasted));
 }
 
@@ -89,7 +89,7 @@ void Guard::State::NoteDecided(FailureMode mode) noexcept {
 }
 
 void Guard::State::NoteMembers(int members, SteadyTime now) noexcept {
-  const std::lock_guard lock(mutex_);
+  const std::scoped_lock lock(mutex_);
   members_.Note(members, now);
 }
 

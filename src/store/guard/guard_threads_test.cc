@@ -105,7 +105,7 @@ TEST(GuardThreads, ReleaseEachOthersLeases) {
       const ReservationId taken = Check(store, loops[thread], limit).reservation;
       ReservationId released = ReservationId::kNone;
       {
-        const std::lock_guard lock(mutex);
+        const std::scoped_lock lock(mutex);
         held.push_back(taken);
         released = held.front();
         held.erase(held.begin());

@@ -17,7 +17,7 @@ LeasePairs::Places& LeasePairs::PlacesFor(ReservationId shared) noexcept {
 
 void LeasePairs::Put(ReservationId shared, ReservationId local, SteadyTime until,
                      SteadyTime now) noexcept {
-  const std::lock_guard lock(mutex_);
+  const std::scoped_lock lock(mutex_);
   // What is free or past first, then what ends soonest.
   const auto rank = [&](const Pair& pair) {
     const bool used = pair.shared != ReservationId::kNone && pair.until > now;
@@ -30,7 +30,7 @@ void LeasePairs::Put(ReservationId shared, ReservationId local, SteadyTime until
 
 ReservationId LeasePairs::Take(ReservationId shared) noexcept {
   if (taken_.load(std::memory_order_relaxed) == 0) return ReservationId::kNone;
-  const std::lock_guard lock(mutex_);
+  const std::scoped_lock lock(mutex_);
   for (Pair& pair : PlacesFor(shared)) {
     if (pair.shared != shared) continue;
     taken_.fetch_sub(1, std::memory_order_relaxed);

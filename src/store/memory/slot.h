@@ -81,6 +81,7 @@ struct HardwareAtomics {
     const std::size_t third = same(3);
     if ((zeroth | first | second | third) == 0) [[unlikely]]
       return nullptr;
+    // NOLINTNEXTLINE(clang-analyzer-core.NullPointerArithm): a line that is searched exists.
     return line + (first + 2 * second + 3 * third);
   }
 

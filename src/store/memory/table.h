@@ -175,7 +175,7 @@ class Table {
 
  private:
   template <typename T>
-  using Atomic = typename Atomics::template Atomic<T>;
+  using Atomic = Atomics::template Atomic<T>;
 
   struct Array {
     TableSlot* slots = nullptr;
@@ -186,6 +186,7 @@ class Table {
       __extension__ using Wide = unsigned __int128;
       return static_cast<std::uint64_t>(static_cast<Wide>(fingerprint) * lines >> 64);
     }
+    // NOLINTNEXTLINE(clang-analyzer-core.NullPointerArithm): an array without slots has no lines.
     TableSlot* Line(std::uint64_t line) const noexcept { return slots + line * kSlotsPerLine; }
     std::uint64_t physical_lines() const noexcept { return lines + kMaxReach; }
     std::size_t slot_bytes() const noexcept { return physical_lines() * kLineBytes; }

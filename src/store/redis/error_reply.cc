@@ -80,7 +80,7 @@ ErrorReply ReadErrorReply(std::string_view text) {
   const auto* const row = std::ranges::find(kRows, word, &Row::word);
   if (row == kRows.end()) {
     // Redis 6.2 has no word of its own for what a script's user may not run.
-    const bool forbidden = text.find("executing the script can't run") != std::string_view::npos;
+    const bool forbidden = text.contains("executing the script can't run");
     return {.fault = forbidden ? StoreFault::kCredentials : StoreFault::kOther};
   }
   ErrorReply reply{.remedy = row->remedy, .fault = row->fault};
