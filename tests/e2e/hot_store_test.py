@@ -8,6 +8,7 @@ is left without an answer, and nobody gets more than a store allows.
 import collections
 import os
 import pathlib
+import re
 import signal
 import sys
 import tempfile
@@ -46,7 +47,8 @@ class Moving(unittest.TestCase):
         return self.service
 
     def change(self, store):
-        """Until the policy is in force for every thread. What the log said since."""
+        """Until the policy is in force. A thread that has to connect to another store decides under the
+        policy before until it is connected (decision 0027). Returns where the log of this begins."""
         new = self.service.policy_file.with_suffix(".new")
         new.write_text(LISTEN + store + self.rules, encoding="utf-8")
         after = len(self.service.log)
@@ -69,30 +71,47 @@ class Moving(unittest.TestCase):
     def await_source(self, source):
         redis_servers.wait_until(lambda: self.check(user="somebody")["source"] == source, source)
 
-    def names_at(self, server):
-        """Who is connected there, but for ourselves."""
+    def connections_at(self, server):
+        """The numbers of the service's connections there. Later ones are higher."""
         lines = str(server.call("CLIENT", "LIST")).splitlines()
-        return [line for line in lines if "cmd=client" not in line]
+        return {int(re.match(r"id=(\d+) ", line)[1]) for line in lines if "cmd=client" not in line}
+
+    def await_connections(self, server, number):
+        redis_servers.wait_until(lambda: len(self.connections_at(server)) == number,
+                                 f"{number} connections")
+
+    def await_left(self, server, connections):
+        """Until these are closed: a thread closes them when it decides with new ones."""
+        redis_servers.wait_until(lambda: self.connections_at(server).isdisjoint(connections),
+                                 "the connections are closed")
 
     def test_counts_where_the_policy_says(self):
         first = self.enterContext(redis_servers.Server())
         second = self.enterContext(redis_servers.Server())
+        settings = "store: {}\nredis: {{ timeout: 2s }}\n"
         self.start()
-        self.assertEqual(self.check(user="ann")["remaining"], LIMIT - 1)
-        for server in (first, second):
-            self.change(f"store: {server.url}\nredis: {{ timeout: 2s }}\n")
-            self.await_source("store")
-            self.assertEqual(self.check(user="ann")["remaining"], LIMIT - 1)
-        # What was left, and nothing of it goes on: connections, heartbeats.
-        redis_servers.wait_until(lambda: not self.names_at(first), "the first server is left")
-        # There it is known what was used.
-        self.change(f"store: {first.url}\nredis: {{ timeout: 2s }}\n")
-        self.await_source("store")
-        self.assertEqual(self.check(user="ann")["remaining"], LIMIT - 2)
-        self.change("")
-        self.assertEqual(self.check(user="ann")["source"], "memory")
-        redis_servers.wait_until(lambda: not self.names_at(first) and not self.names_at(second),
-                                 "both are left")
+        # One connection, so that one thread answers all of it.
+        with http_wire.Client(self.service.http) as client:
+
+            def check(user):
+                return client.post("/v1/check", {"user": user}).json()
+
+            self.assertEqual(check("ann")["remaining"], LIMIT - 1)
+            self.change(settings.format(first.url))
+            redis_servers.wait_until(lambda: check("somebody")["source"] == "store", "it moves")
+            self.assertEqual(check("ann")["remaining"], LIMIT - 1)
+            self.change(settings.format(second.url))
+            # Nothing goes on at the server that was left: neither connections nor heartbeats.
+            self.await_connections(first, 0)
+            self.assertEqual(check("ann")["remaining"], LIMIT - 1)
+            # The first server still has what was charged there.
+            self.change(settings.format(first.url))
+            self.await_connections(second, 0)
+            self.assertEqual(check("ann")["remaining"], LIMIT - 2)
+            self.change("")
+            self.assertEqual(check("ann")["source"], "memory")
+            self.await_connections(first, 0)
+            self.assertEqual(self.connections_at(second), set())
 
     def test_is_well_again_with_another_server(self):
         broken = self.enterContext(redis_servers.Server())
@@ -112,13 +131,15 @@ class Moving(unittest.TestCase):
         self.await_source("store")
         self.assertEqual(self.check(user="ann")["remaining"], LIMIT - 1)
         # Two threads that serve, and one for those who wait.
-        redis_servers.wait_until(lambda: len(self.names_at(server)) == 3, "one connection each")
+        self.await_connections(server, 3)
+        before = self.connections_at(server)
         self.change(store + "redis: { timeout: 2s, connections: 3 }\n")
-        self.await_source("store")
-        redis_servers.wait_until(lambda: len(self.names_at(server)) == 9, "three connections each")
+        self.await_left(server, before)
+        self.await_connections(server, 9)
         self.assertEqual(self.check(user="ann")["remaining"], LIMIT - 2)
+        before = self.connections_at(server)
         self.change(store + "redis: { timeout: 20ms }\n")
-        self.await_source("store")
+        self.await_left(server, before)
         server.call("CLIENT", "PAUSE", 1_000)
         began = time.monotonic()
         while self.check(user="bob")["source"] == "store":
@@ -186,24 +207,27 @@ class Moving(unittest.TestCase):
         self.start(f"store: redis://:file:secret@{server.address}\nredis: {{ timeout: 2s }}\n",
                    files={"secret": "first"})
         self.await_source("store")
+        self.await_connections(server, 3)
         self.assertEqual(self.check(user="ann")["remaining"], LIMIT - 1)
         # As it is done without a gap: the server takes the new one besides.
         server.call("ACL", "SETUSER", "default", ">second", ">third")
         after = len(self.service.log)
         for password in ("second", "third"):
+            before = self.connections_at(server)
             secret = self.service.policy_file.with_name("secret")
             secret.with_suffix(".new").write_text(password, encoding="utf-8")
             os.replace(secret.with_suffix(".new"), secret)
             self.version += 1
             self.service.wait_for(f"version {self.version} is in force", after=after)
-            self.await_source("store")
+            self.await_left(server, before)
         server.call("ACL", "SETUSER", "default", "<first", "<second")
         server.password = "third"
         self.assertEqual(self.check(user="ann")["remaining"], LIMIT - 2)
         self.assertNotIn("the store failed", "\n".join(self.service.log))
         # It knows the password, and not only connections that were made with the one before.
         server.call("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
-        redis_servers.wait_until(lambda: len(self.names_at(server)) >= 3, "it is there again")
+        redis_servers.wait_until(lambda: len(self.connections_at(server)) >= 3,
+                                 "it is there again")
         self.await_source("store")
 
     def test_a_store_that_cannot_be_used_changes_nothing(self):
