@@ -11,7 +11,7 @@ usage() {
   cat <<'USAGE'
 usage: ./test.sh [--quick | --full | FOLDER]
 
-./test.sh  What CI runs; 27 minutes from nothing, on two cores. Release build: every test below
+./test.sh  What CI runs; 26 minutes from nothing, on two cores. Release build: every test below
            tests/, and the clients. AddressSanitizer and UndefinedBehaviorSanitizer: every test
            below src/, and those below tests/ that read input. ThreadSanitizer: tests that start
            threads. 8 s of every fuzz target.
@@ -19,7 +19,7 @@ usage: ./test.sh [--quick | --full | FOLDER]
            a release build with the tests below src/ and tests/conformance.
 FOLDER     The tests of one folder and of those inside it in the release build, for example
            src/policy, src/lab, tests/e2e.
---full     Before a release; 85 minutes from nothing. ./test.sh, and: tests below src/ in the
+--full     Before a release; 75 minutes from nothing. ./test.sh, and: tests below src/ in the
            release build, long faults and random runs, the tests that ./test.sh leaves out of the
            sanitizers, a build of every source by itself, clang-tidy, coverage, every benchmark
            suite as a smoke test, and the Debian package in a clean root.
