@@ -72,7 +72,7 @@ class Moving(unittest.TestCase):
         redis_servers.wait_until(lambda: self.check(user="somebody")["source"] == source, source)
 
     def connections_at(self, server):
-        """The numbers of the service's connections there. Later ones are higher."""
+        """The identifiers of the service's connections to that server."""
         lines = str(server.call("CLIENT", "LIST")).splitlines()
         return {int(re.match(r"id=(\d+) ", line)[1]) for line in lines if "cmd=client" not in line}
 
@@ -98,7 +98,8 @@ class Moving(unittest.TestCase):
 
             self.assertEqual(check("ann")["remaining"], LIMIT - 1)
             self.change(settings.format(first.url))
-            redis_servers.wait_until(lambda: check("somebody")["source"] == "store", "it moves")
+            redis_servers.wait_until(lambda: check("probe")["source"] == "store",
+                                     "the thread uses the first server")
             self.assertEqual(check("ann")["remaining"], LIMIT - 1)
             self.change(settings.format(second.url))
             # Nothing goes on at the server that was left: neither connections nor heartbeats.
