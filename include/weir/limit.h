@@ -180,8 +180,8 @@ class Limit {
 
   // What a limit has been through, for those who keep state longer than a process lives.
   struct Past {
-    std::uint64_t generation = 0;
-    std::int64_t furthest = 0;  // Buckets.
+    std::uint64_t generation = 0;  // One more than that of the predecessor, if there is one.
+    std::int64_t furthest = 0;     // Buckets.
     std::shared_ptr<const Limit> predecessor{};
     SteadyTime predecessor_until{};
   };

@@ -269,6 +269,10 @@ Result<Limit> Limit::WithPast(const Past& past) const {
   const bool goes_on = kind() == LimitKind::kCounted && algorithm() != Algorithm::kConcurrency &&
                        SaltOf(spec_, 0) == SaltOf(past.predecessor->spec_, 0);
   if (!goes_on) return refuse("a limit cannot go on with what another kind of limit counted");
+  // With the same generation both would have the same keys in the store, which locks both at once.
+  if (past.generation != past.predecessor->generation() + 1) {
+    return refuse("a limit must be one generation younger than its predecessor");
+  }
   int line = 0;
   for (const Limit* limit = past.predecessor.get(); limit != nullptr;
        limit = limit->predecessor()) {

@@ -81,7 +81,8 @@ TEST(LimitRecords, AreWrittenOnce) {
 
 TEST(LimitWithPast, RefusesAPredecessorOfAnotherKind) {
   const auto past = [](std::string_view text, const LimitSpec& spec = {}) {
-    return Limit::Past{.predecessor = std::make_shared<const Limit>(LimitOf(text, spec))};
+    return Limit::Past{.generation = 1,
+                       .predecessor = std::make_shared<const Limit>(LimitOf(text, spec))};
   };
   const Limit log = LimitOf("10/s", {.algorithm = Algorithm::kSlidingLog});
   EXPECT_TRUE(log.WithPast(past("20/s", {.algorithm = Algorithm::kSlidingLog})));
@@ -95,10 +96,23 @@ TEST(LimitWithPast, RefusesAPredecessorOfAnotherKind) {
 
 TEST(LimitWithPast, RefusesAChainThatNoChangesLeadTo) {
   Limit limit = LimitOf("10/s", {.algorithm = Algorithm::kSlidingLog});
-  for (int i = 0; i < 8; ++i) {
-    limit = limit.WithPast({.predecessor = std::make_shared<const Limit>(limit)}).value();
+  const auto replaced = [&] {
+    return limit.WithPast({.generation = limit.generation() + 1,
+                           .predecessor = std::make_shared<const Limit>(limit)});
+  };
+  for (int i = 0; i < 8; ++i) limit = replaced().value();
+  EXPECT_FALSE(replaced());
+}
+
+// The store locks the keys of a limit and of its predecessor together: with equal keys it would
+// wait for itself.
+TEST(LimitWithPast, RefusesAPredecessorOfAnyGenerationButTheOneBefore) {
+  const Limit log = LimitOf("10/s", {.algorithm = Algorithm::kSlidingLog});
+  const auto before = std::make_shared<const Limit>(log.WithPast({.generation = 7}).value());
+  EXPECT_TRUE(log.WithPast({.generation = 8, .predecessor = before}));
+  for (const std::uint64_t generation : {0U, 6U, 7U, 9U}) {
+    EXPECT_FALSE(log.WithPast({.generation = generation, .predecessor = before}));
   }
-  EXPECT_FALSE(limit.WithPast({.predecessor = std::make_shared<const Limit>(limit)}));
 }
 
 TEST(LimitWithPast, RefusesABucketThatIsFurtherAheadThanAny) {
