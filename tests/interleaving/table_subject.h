@@ -59,8 +59,8 @@ class Subject {
   // Both or neither, each against its own burst.
   bool ChargeBoth(std::uint64_t low_key, std::int64_t low_burst, std::uint64_t high_key,
                   std::int64_t high_burst) {
-    const auto low = table_.Lock(low_key, kNow);
-    const auto high = table_.Lock(high_key, kNow);
+    const auto low = table_.Lock(low_key, kNow, CallerHolds::kNothing);
+    const auto high = table_.Lock(high_key, kNow, CallerHolds::kSlots);
     const std::int64_t low_level = LevelOf(low.word) + kInterval;
     const std::int64_t high_level = LevelOf(high.word) + kInterval;
     const bool pass = low_level <= low_burst * kInterval && high_level <= high_burst * kInterval;

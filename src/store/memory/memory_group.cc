@@ -110,7 +110,9 @@ void MemoryStore::LockedGroup::LockKeys() noexcept {
 void MemoryStore::LockedGroup::LockEntry(Entry& entry) noexcept {
   const Limit& limit = LimitOf(entry);
   store_.In(entry.key.room, [&](auto& table) {
-    const auto locked = LockFor(table, limit, entry.key.fingerprint, entry.request, at_.now);
+    const bool is_first = &entry == &entries_[0];
+    const auto locked = LockFor(table, limit, entry.key.fingerprint, entry.request, at_.now,
+                                is_first ? CallerHolds::kNothing : CallerHolds::kSlots);
     if (locked) {
       entry.slot = locked->slot;
       entry.word = locked->word;

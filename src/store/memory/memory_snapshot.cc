@@ -229,7 +229,7 @@ class MemoryStore::Loader {
         return head.word;
       });
     } else {
-      const auto locked = table.Lock(head.fingerprint, now_);
+      const auto locked = table.Lock(head.fingerprint, now_, CallerHolds::kNothing);
       again = !locked.absent;
       std::ranges::copy(payload, locked.slot->payload);
       table.Unlock(locked, head.word);
@@ -269,7 +269,7 @@ class MemoryStore::Loader {
         SkipEvents(events);
         continue;
       }
-      const auto locked = store_.logs_.Lock(head.fingerprint, now_);
+      const auto locked = store_.logs_.Lock(head.fingerprint, now_, CallerHolds::kNothing);
       if (locked.absent) {
         ReadEvents(events, locked.slot->payload);
       } else {

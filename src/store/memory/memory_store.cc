@@ -127,7 +127,7 @@ template <typename WideTable>
 MemoryStore::Taken MemoryStore::ChargeWide(WideTable& table, const Limit& limit,
                                            std::uint64_t fingerprint, const StepRequest& request,
                                            const Instant& at) noexcept {
-  const auto locked = LockFor(table, limit, fingerprint, request, at.now);
+  const auto locked = LockFor(table, limit, fingerprint, request, at.now, CallerHolds::kNothing);
   if (!locked) return DecideAbsent(limit, request, at);
   PayloadState state(limit, events_, locked->slot->payload, FreshAt(locked->word));
   PayloadStep step = state.Do(request, at, Effect::kApply);
@@ -233,8 +233,8 @@ void MemoryStore::CarryIn(AnyTable& table, const Limit& from, const Limit& to, s
   // In the order in which groups lock.
   const std::uint64_t old_key = FingerprintOf(hash, from);
   const std::uint64_t new_key = FingerprintOf(hash, to);
-  const auto first = table.Lock(std::min(old_key, new_key), at.now);
-  const auto second = table.Lock(std::max(old_key, new_key), at.now);
+  const auto first = table.Lock(std::min(old_key, new_key), at.now, CallerHolds::kNothing);
+  const auto second = table.Lock(std::max(old_key, new_key), at.now, CallerHolds::kSlots);
   const auto& old_state = old_key < new_key ? first : second;
   const auto& new_state = old_key < new_key ? second : first;
 

@@ -156,9 +156,9 @@ class MemoryStore final : public Store {
   // Locks the key's slot; none if the key is absent and needs no place.
   template <typename AnyTable>
   static auto LockFor(AnyTable& table, const Limit& limit, std::uint64_t fingerprint,
-                      const StepRequest& request, Ticks now) noexcept
+                      const StepRequest& request, Ticks now, CallerHolds caller_holds) noexcept
       -> std::optional<typename AnyTable::Locked> {
-    if (NeedsPlace(limit, request, now)) return table.Lock(fingerprint, now);
+    if (NeedsPlace(limit, request, now)) return table.Lock(fingerprint, now, caller_holds);
     return table.LockIfPresent(fingerprint);
   }
   // For wide keys, of what needs no place or merely asks.

@@ -59,6 +59,9 @@ struct TableCounters {
   Counter growths;
 };
 
+// Whether the caller holds slots of this table or another one while it asks for one more.
+enum class CallerHolds : std::uint8_t { kNothing, kSlots };
+
 // Sizes that a test makes small, so that it can try everything that may happen.
 struct TableShape {
   // How many lines after its home a key may live. Runs of full lines this long do not come about
@@ -120,8 +123,10 @@ class Table {
   static bool TryStoreAll(std::span<const Seen> keys,
                           std::span<const std::uint64_t> words) noexcept;
 
-  // Locks the key's slot, taking one over if the key is absent.
-  Locked Lock(std::uint64_t fingerprint, Ticks now) noexcept;
+  // Locks the key's slot, taking one over if the key is absent. A caller that holds no slot waits
+  // for growth as long as another thread holds it up; a caller that holds one waits only briefly,
+  // because growth may wait for it, and then evicts a key.
+  Locked Lock(std::uint64_t fingerprint, Ticks now, CallerHolds caller_holds) noexcept;
   // Locks the key's slot if the key is present.
   std::optional<Locked> LockIfPresent(std::uint64_t fingerprint) noexcept;
   void Unlock(const Locked& locked, std::uint64_t word) noexcept;
@@ -273,14 +278,20 @@ class Table {
     TableSlot* inserted;  // or it is now.
   };
   // Looks again under the stripe's lock, and inserts `head` unless it has no fingerprint.
-  Miss FindOrInsert(std::uint64_t fingerprint, SlotHead head, Ticks now) noexcept;
+  Miss FindOrInsert(std::uint64_t fingerprint, SlotHead head, Ticks now,
+                    CallerHolds caller_holds) noexcept;
 
   static std::size_t StripeOf(std::uint64_t fingerprint) noexcept {
     return fingerprint >> (64 - kStripeBits);
   }
 
   // Growth. All but the first six are for the holder of `driver_`.
-  enum class Progress : std::uint8_t { kMade, kByOthers, kNone };
+  enum class Progress : std::uint8_t {
+    kMade,
+    kByOthers,  // Another thread drives it.
+    kHeldUp,    // A thread holds a slot of the line that is to move next.
+    kNone,      // The table cannot grow.
+  };
   void GrowIfFull(Ticks now) noexcept;
   Progress GrowOn(Ticks now) noexcept;
   Progress StartGrowth() noexcept;

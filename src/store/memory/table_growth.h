@@ -223,7 +223,7 @@ auto Table<kPayloadWords, Atomics, Shape>::MoveSome(Ticks now) noexcept -> Progr
       budget_.GiveBack((view.old.lines - view.current.lines) * (kLineBytes + 1));
     }
   }
-  return line > begin ? Progress::kMade : Progress::kNone;
+  return line > begin ? Progress::kMade : Progress::kHeldUp;
 }
 
 // Locks every used slot of a line, or none: a slot that a group holds may not move, and the

@@ -76,7 +76,8 @@ void Table<kPayloadWords, Atomics, Shape>::Update(std::uint64_t fingerprint, Tic
       const std::uint64_t word = step(std::uint64_t{0});
       const bool remember = FreshAt(word) > now;
       const Miss miss =
-          FindOrInsert(fingerprint, remember ? SlotHead{fingerprint, word} : SlotHead{}, now);
+          FindOrInsert(fingerprint, remember ? SlotHead{fingerprint, word} : SlotHead{}, now,
+                       CallerHolds::kNothing);
       if (miss.found == nullptr) return;
       slot = miss.found;
     }
@@ -143,12 +144,12 @@ template <std::size_t kPayloadWords, typename Atomics, typename Shape>
 }
 
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
-auto Table<kPayloadWords, Atomics, Shape>::Lock(std::uint64_t fingerprint, Ticks now) noexcept
-    -> Locked {
+auto Table<kPayloadWords, Atomics, Shape>::Lock(std::uint64_t fingerprint, Ticks now,
+                                                CallerHolds caller_holds) noexcept -> Locked {
   TableSlot* slot = Find(*view_.load(std::memory_order_acquire), fingerprint);
   for (unsigned spins = 0;; ++spins) {
     if (slot == nullptr) {
-      const Miss miss = FindOrInsert(fingerprint, {fingerprint, kLockedBit}, now);
+      const Miss miss = FindOrInsert(fingerprint, {fingerprint, kLockedBit}, now, caller_holds);
       if (miss.inserted != nullptr) return {.slot = miss.inserted, .word = 0, .absent = true};
       slot = miss.found;
     }
@@ -170,7 +171,7 @@ auto Table<kPayloadWords, Atomics, Shape>::LockIfPresent(std::uint64_t fingerpri
   TableSlot* slot = Find(*view_.load(std::memory_order_acquire), fingerprint);
   for (unsigned spins = 0;; ++spins) {
     if (slot == nullptr) {
-      slot = FindOrInsert(fingerprint, {}, Ticks(0)).found;
+      slot = FindOrInsert(fingerprint, {}, Ticks(0), CallerHolds::kSlots).found;
       if (slot == nullptr) return std::nullopt;
     }
     const SlotHead head = Atomics::Load(*slot);
@@ -192,8 +193,9 @@ void Table<kPayloadWords, Atomics, Shape>::Unlock(const Locked& locked,
 
 template <std::size_t kPayloadWords, typename Atomics, typename Shape>
 auto Table<kPayloadWords, Atomics, Shape>::FindOrInsert(std::uint64_t fingerprint, SlotHead head,
-                                                        Ticks now) noexcept -> Miss {
-  unsigned in_vain = 0;
+                                                        Ticks now,
+                                                        CallerHolds caller_holds) noexcept -> Miss {
+  unsigned fruitless = 0;
   for (unsigned attempts = 0;; ++attempts) {
     FlagLock stripe(stripes_[StripeOf(fingerprint)]);
     stripe.Take();
@@ -202,18 +204,20 @@ auto Table<kPayloadWords, Atomics, Shape>::FindOrInsert(std::uint64_t fingerprin
       return {.found = slot, .inserted = nullptr};
     }
     if (head.fingerprint == 0) return {.found = nullptr, .inserted = nullptr};
-    TableSlot* slot = TakeOver(view, head, now, in_vain < kPatience);
+    TableSlot* slot = TakeOver(view, head, now, fruitless < kPatience);
     stripe.Release();
     if (slot != nullptr) {
       GrowIfFull(now);
       return {.found = nullptr, .inserted = slot};
     }
-    // Whoever drives growth may have been interrupted while everybody else fills what room there
-    // is: better to wait than to forget a live key. Growth can also be held up by the very group
-    // that this key belongs to; then there is nothing to wait for.
+    // The thread that moves lines, or the one that holds a slot of the next line, may have been
+    // preempted while other threads fill the free slots: waiting is better than evicting a live
+    // key. But a caller that holds slots itself may be the one that growth waits for.
     const Progress progress = GrowOn(now);
     if (progress == Progress::kMade) continue;
-    if (progress == Progress::kNone) ++in_vain;
+    const bool held_up_by_others =
+        progress == Progress::kHeldUp && caller_holds == CallerHolds::kNothing;
+    if (progress != Progress::kByOthers && !held_up_by_others) ++fruitless;
     Atomics::Pause(attempts);
   }
 }

@@ -184,7 +184,7 @@ TEST(ShrinkingTable, MovesPayloadsWithTheirKeysAndReleasesThoseItGivesUp) {
   constexpr std::uint64_t kKeys = 20'000;
   Wide wide;
   for (std::uint64_t n = 0; n < kKeys; ++n) {
-    const auto locked = wide.table.Lock(TableKey(n), kTableNow);
+    const auto locked = wide.table.Lock(TableKey(n), kTableNow, CallerHolds::kNothing);
     ASSERT_TRUE(locked.absent);
     locked.slot->payload[0] = n + 1;
     locked.slot->payload[1] = ~n;
@@ -213,7 +213,7 @@ TEST(ShrinkingTable, HandsOutBlankPayloadsFromAddressesItHadBefore) {
   for (std::uint64_t round = 0; round < 20; ++round) {
     const std::size_t small = wide.table.bytes();
     for (std::uint64_t n = 0; n < kKeys; ++n) {
-      const auto locked = wide.table.Lock(TableKey(round * kKeys + n), now);
+      const auto locked = wide.table.Lock(TableKey(round * kKeys + n), now, CallerHolds::kNothing);
       ASSERT_TRUE(locked.absent);
       ASSERT_EQ(locked.slot->payload[0], 0U);
       ASSERT_EQ(locked.slot->payload[1], 0U);

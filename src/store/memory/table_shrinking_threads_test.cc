@@ -65,11 +65,11 @@ TEST(ShrinkingTableAmongThreads, LosesNoChargeOfOtherThreadsThatLock) {
   Wide wide;
   wide.table.Expect(20'000);
   const auto charge = [&](std::size_t n) {
-    const auto locked = wide.table.Lock(TableKey(n), kTableNow);
+    const auto locked = wide.table.Lock(TableKey(n), kTableNow, CallerHolds::kNothing);
     ++locked.slot->payload[0];
     // Held together with another, as a group would.
     if (n % 7 == 0 && n + 1 < kCharged && TableKey(n) < TableKey(n + 1)) {
-      const auto other = wide.table.Lock(TableKey(n + 1), kTableNow);
+      const auto other = wide.table.Lock(TableKey(n + 1), kTableNow, CallerHolds::kSlots);
       wide.table.Unlock(other, MakeWord(kTableNow + Ticks(5)));
     }
     wide.table.Unlock(locked, MakeWord(kTableNow + Ticks(5)));
