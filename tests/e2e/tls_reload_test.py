@@ -101,17 +101,15 @@ class Reload(unittest.TestCase):
     def test_what_cannot_be_used_changes_nothing_and_is_said_once(self):
         for number, wrong in enumerate((pairs[1].certificate.read_bytes(), b"", b"nonsense",
                                         pairs[0].certificate.read_bytes()[:200]), 1):
+            after = len(self.daemon.log)
             self.certificate.write_bytes(wrong)
             deadline = time.monotonic() + daemon.PATIENCE
             while self.reloads("refused") != number:
                 self.assertLess(time.monotonic(), deadline)
                 self.assertEqual(self.shown(), pairs[0].serial)
                 time.sleep(0.05)
-        about_http = [line for line in self.errors() if "listen: http: " in line]
-        self.assertEqual(len(about_http), 4, about_http)
-        self.assertIn(f"{self.key} is not the key of {self.certificate}", about_http[0])
-        for line in about_http[1:]:
-            self.assertIn(f"{self.certificate} has no certificate to show", line)
+            # The metric may be there before the line.
+            self.daemon.wait_for("listen: http: ", after=after)
         # As it was: nothing to say, nothing to do.
         self.certificate.write_bytes(pairs[0].certificate.read_bytes())
         self.daemon.tell(signal.SIGHUP)
@@ -120,6 +118,11 @@ class Reload(unittest.TestCase):
         self.replace(self.key, pairs[2].key)
         self.await_shown(pairs[2])
         self.assertEqual(self.reloads("applied"), 1)
+        about_http = [line for line in self.errors() if "listen: http: " in line]
+        self.assertEqual(len(about_http), 4, about_http)
+        self.assertIn(f"{self.key} is not the key of {self.certificate}", about_http[0])
+        for line in about_http[1:]:
+            self.assertIn(f"{self.certificate} has no certificate to show", line)
 
     def test_files_that_are_gone_for_a_moment(self):
         self.certificate.unlink()
