@@ -286,12 +286,8 @@ class Table {
   }
 
   // Growth. All but the first six are for the holder of `driver_`.
-  enum class Progress : std::uint8_t {
-    kMade,
-    kByOthers,  // Another thread drives it.
-    kHeldUp,    // A thread holds a slot of the line that is to move next.
-    kNone,      // The table cannot grow.
-  };
+  // kHeldUp: a thread holds a slot of the line that is to move next. kNone: the table cannot grow.
+  enum class Progress : std::uint8_t { kMade, kByOthers, kHeldUp, kNone };
   void GrowIfFull(Ticks now) noexcept;
   Progress GrowOn(Ticks now) noexcept;
   Progress StartGrowth() noexcept;
