@@ -398,6 +398,9 @@ TEST_F(RealCluster, LosesOnlyTheSlotsOfAMasterThatDiesAndThoseForAShortTime) {
 }
 
 TEST_F(RealCluster, FollowsAManualFailoverWithoutAVisibleError) {
+  // Until the replica takes over, the old master makes its clients wait: for as long as the servers
+  // need, and for at most 10 s.
+  settings_.timeout = std::chrono::seconds(12);
   StoreOnThread store(settings_);
   const Limit limit = SharedLimit("100000/day");
   ASSERT_TRUE(Heals(store, "warm", limit));
