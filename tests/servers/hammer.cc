@@ -18,6 +18,8 @@
 #include <string>
 #include <vector>
 
+#include <weir/clock.h>
+
 #include "hammer_plan.h"
 #include "random.h"
 #include "store_on_servers.h"
@@ -188,9 +190,11 @@ int HammerPair(StoreOnServers& servers, std::size_t count, std::size_t under_way
       groups[i] = {.charges = std::span(charges).first(count),
                    .decisions = std::span(decisions[i]).first(count)};
     }
+    const WallTime asked_at = SystemClock().Read().wall;
     servers.Decide(groups);
     for (const Group& group : groups) {
       log.push_back({.decided_at = group.decided_at.time_since_epoch().count(),
+                     .asked_at = asked_at.time_since_epoch().count(),
                      .number = asked++,
                      .cost = 1,
                      .allowed = group.decision.allowed,

@@ -13,7 +13,9 @@ inline constexpr int kKeys = 2;
 
 // One line of the log, as it lies in the file.
 struct Event {
-  std::int64_t decided_at = 0;  // Nanoseconds since 1970, by the server's clock.
+  std::int64_t decided_at = 0;  // Nanoseconds since 1970, by the server's clock; of several servers
+                                // the latest.
+  std::int64_t asked_at = 0;    // By the clock of this machine, which is that of the servers, too.
   std::int64_t delay = 0;
   std::int32_t number = 0;  // Of this process's requests.
   std::int32_t cost = 0;
