@@ -49,7 +49,7 @@ Result<TlsFiles::Context> TlsFiles::Make(const Contents& contents) {
   if (!made) return made;
   in_force_ = contents.digest;
   told_.reset();
-  wrong_.reset();
+  wrong_since_.reset();
   expires_.store((*made)->expires(), std::memory_order_relaxed);
   return made;
 }
@@ -60,20 +60,23 @@ TlsFiles::Looked TlsFiles::Look(const ListenerSpec& spec, SteadyTime now, bool a
   const Contents contents = Read(spec);
   if (contents.digest == in_force_) {
     told_.reset();
-    wrong_.reset();
+    wrong_since_.reset();
     return {};
   }
-  if (told_ == contents.digest && !at_once) return {};
+  if (told_ == contents.digest && !at_once) {
+    wrong_since_.reset();
+    return {};
+  }
   Result<Context> made = Make(contents);
   if (made) {
     applied_.fetch_add(1, std::memory_order_relaxed);
     return {.context = *std::move(made)};
   }
-  if (!wrong_) wrong_since_ = now;
-  wrong_ = contents.digest;
-  // The other half may be on its way.
-  if (!at_once && now - wrong_since_ < kGrace) return {};
+  if (!wrong_since_) wrong_since_ = now;
+  // The other file may be replaced next.
+  if (!at_once && now - *wrong_since_ < kGrace) return {};
   told_ = contents.digest;
+  wrong_since_.reset();
   refused_.fetch_add(1, std::memory_order_relaxed);
   return {.complaint = made.error().message};
 }

@@ -61,10 +61,9 @@ class TlsFiles {
 
   const std::string protocol_;  // As clients name it.
   const std::string folder_;
-  std::uint64_t in_force_ = 0;          // Digests: of what is in force,
-  std::optional<std::uint64_t> told_;   // of what was complained of,
-  std::optional<std::uint64_t> wrong_;  // and of what is not right, perhaps not yet,
-  SteadyTime wrong_since_{};            // since then.
+  std::uint64_t in_force_ = 0;             // Digest of the files in use.
+  std::optional<std::uint64_t> told_;      // Digest of the files of the last complaint.
+  std::optional<SteadyTime> wrong_since_;  // When files were first found wrong after that.
   std::atomic<WallTime> expires_{};
   std::atomic<std::uint64_t> applied_{0};
   std::atomic<std::uint64_t> refused_{0};

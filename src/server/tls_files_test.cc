@@ -107,6 +107,7 @@ TEST_F(TlsFilesTest, AreComplainedOfOnceWhenTheyStayWrong) {
   EXPECT_EQ(files_.refused(), 1U);
   // Wrong in another way.
   std::filesystem::remove(folder_ / "server.crt");
+  EXPECT_EQ(Look().complaint, "");
   EXPECT_THAT(Look(2s).complaint, HasSubstr("server.crt"));
   EXPECT_EQ(Look(2s).complaint, "");
   EXPECT_EQ(files_.refused(), 2U);
@@ -117,6 +118,34 @@ TEST_F(TlsFilesTest, AreComplainedOfOnceWhenTheyStayWrong) {
   EXPECT_EQ(Look(2s).complaint, "");
   EXPECT_THAT(Look(2s).complaint, HasSubstr(" is not the key of "));
   EXPECT_EQ(files_.applied(), 0U);
+}
+
+TEST_F(TlsFilesTest, AreWaitedForWhileAWrongPairIsRepaired) {
+  ASSERT_TRUE(files_.Load(spec_));
+  Put(two_.key_file(), "server.crt");
+  EXPECT_EQ(Look().complaint, "");
+  EXPECT_THAT(Look(2s).complaint, HasSubstr("server.crt"));
+  // A complaint about the wrong pair leaves the usual time for both files of the right one.
+  Put(two_.file(), "server.crt");
+  EXPECT_EQ(Look(1h).complaint, "");
+  EXPECT_EQ(Look(300ms).complaint, "");
+  Put(two_.key_file(), "server.key");
+  EXPECT_NE(Look(300ms).context, nullptr);
+  EXPECT_EQ(files_.refused(), 1U);
+}
+
+TEST_F(TlsFilesTest, AreWaitedForWhenAWrongPairComesBackForAMoment) {
+  ASSERT_TRUE(files_.Load(spec_));
+  Put(two_.file(), "server.crt");
+  EXPECT_EQ(Look().complaint, "");
+  EXPECT_NE(Look(2s).complaint, "");
+  std::filesystem::remove(folder_ / "server.crt");
+  EXPECT_EQ(Look().complaint, "");
+  Put(two_.file(), "server.crt");  // No second complaint, and the time begins anew.
+  EXPECT_EQ(Look(2s).complaint, "");
+  std::filesystem::remove(folder_ / "server.crt");
+  EXPECT_EQ(Look().complaint, "");
+  EXPECT_EQ(files_.refused(), 1U);
 }
 
 TEST_F(TlsFilesTest, AreComplainedOfAtOnceToWhomeverAsks) {

@@ -110,10 +110,6 @@ class Reload(unittest.TestCase):
                 time.sleep(0.05)
             # The metric may be there before the line.
             self.daemon.wait_for("listen: http: ", after=after)
-        # As it was: nothing to say, nothing to do.
-        self.certificate.write_bytes(pairs[0].certificate.read_bytes())
-        self.daemon.tell(signal.SIGHUP)
-        self.daemon.wait_for("SIGHUP")
         self.replace(self.certificate, pairs[2].certificate)
         self.replace(self.key, pairs[2].key)
         self.await_shown(pairs[2])
@@ -123,6 +119,18 @@ class Reload(unittest.TestCase):
         self.assertIn(f"{self.key} is not the key of {self.certificate}", about_http[0])
         for line in about_http[1:]:
             self.assertIn(f"{self.certificate} has no certificate to show", line)
+
+    def test_sighup_says_nothing_about_a_pair_that_is_in_force(self):
+        self.certificate.write_bytes(b"nonsense")
+        self.daemon.wait_for("listen: http: ")
+        self.certificate.write_bytes(pairs[0].certificate.read_bytes())
+        self.daemon.tell(signal.SIGHUP)
+        # The service handles one signal after the other: when it has stopped, it has also looked
+        # at the files because of SIGHUP, and its log is complete.
+        self.daemon.terminate()
+        self.daemon.wait_for("SIGHUP")
+        about_http = [line for line in self.daemon.log if "listen: http: " in line]
+        self.assertEqual(len(about_http), 1, about_http)
 
     def test_files_that_are_gone_for_a_moment(self):
         self.certificate.unlink()
