@@ -143,6 +143,7 @@ class Access(FaultCase):
 class Encrypted(FaultCase):
     @classmethod
     def setUpClass(cls):
+        super().setUpClass()
         folder = cls.enterClassContext(tempfile.TemporaryDirectory())
         cls.certificates = redis_servers.Certificates(folder)
 

@@ -16,7 +16,7 @@ import unittest
 import fault_case
 import judge
 import redis_servers
-from fault_case import BURST, FaultCase, HOT, LONG, RATE, daemon
+from fault_case import BURST, FaultCase, HOT, LONG, PATIENT, RATE, daemon
 
 LIBRARY = os.environ.get("WEIR_SHIFTED_CLOCK", "")
 HOUR, YEAR = 3600, 365 * 86_400
@@ -57,7 +57,8 @@ class Clocks(FaultCase):
         for store in (server.url, "memory"):
             with self.subTest(store):
                 shift = Shift(self.folder)
-                service = self.weir(store, environment=shift.environment)
+                service = self.weir(store, redis=PATIENT if store != "memory" else "",
+                                    environment=shift.environment)
                 if store != "memory":
                     self.wait_for_store(service)
                 run = self.stepping(shift, (-HOUR, HOUR, YEAR, -YEAR, 1, -1), service)
@@ -106,7 +107,7 @@ class Clocks(FaultCase):
                 shift = Shift(self.folder)
                 server = self.enterContext(redis_servers.Server(environment=shift.environment))
                 # State further ahead than a wait could account for is taken for damage.
-                service = self.weir(server.url, more="max_wait: 100ms\n")
+                service = self.weir(server.url, redis=PATIENT, more="max_wait: 100ms\n")
                 self.wait_for_store(service)
                 run = self.break_and_heal(service, lambda s=seconds, c=shift: c.set(s),
                                           lambda: None, seconds=2)
@@ -129,7 +130,7 @@ class Clocks(FaultCase):
         for seconds in (5, -5):
             shift = Shift(self.folder)
             shift.set(seconds)
-            service = self.weir(server.url, environment=shift.environment)
+            service = self.weir(server.url, redis=PATIENT, environment=shift.environment)
             self.wait_for_store(service)
             loads.append(self.enterContext(self.load(service, rate=2000)))
         time.sleep(2)

@@ -7,6 +7,12 @@ WEIR_FAULTS_LONG=1      faults last as long as the matrix of faults says, instea
 WEIR_FAULTS_REPORT=file adds what was measured, one JSON object per line
 
 The numbers in the names of tests are rows of the matrix in docs/RELIABILITY.md.
+
+A virtual machine stands still now and then, because its hypervisor runs other machines. The service
+cannot know that from an outage: calls to the store exceed their 50 ms, and it decides alone for up to
+two seconds. The tests therefore record such stalls (machine_stalls.py). A stall is a fault of its
+own: what is promised of an outage is promised once more after it, and the time to recover begins at
+its end. No bound is wider for that.
 """
 
 import collections
@@ -26,6 +32,7 @@ import daemon
 import http_wire
 import judge
 import load
+import machine_stalls
 import metrics_text
 import redis_servers
 import resp_wire
@@ -108,8 +115,10 @@ class Phase(collections.namedtuple("Phase", "began broke healed ended")):
 class Run:
     """What came of a load on which something was broken."""
 
-    def __init__(self, answers, phase, watch):
+    def __init__(self, answers, phase, watch, *, recovers_from=None):
         self.answers, self.phase, self.watch = answers, phase, watch
+        # When the fault was healed, or the end of the last stall of the machine after that.
+        self.recovers_from = phase.healed if recovers_from is None else recovers_from
 
     def before(self):
         return judge.between(self.answers, self.phase.began, self.phase.broke)
@@ -126,8 +135,15 @@ class Run:
 
 
 class FaultCase(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.machine = cls.enterClassContext(machine_stalls.Stalls())
+        # Whether a stall of the machine cannot look like an outage to the service.
+        cls.rides_out_stalls = False
+
     def weir(self, store, *, rules="", redis="", more="", **options):
         """The service with that store, until the test is over."""
+        self.rides_out_stalls = store == "memory" or redis == PATIENT
         return self.enterContext(daemon.Daemon(
             policy(store, rules=rules, redis=redis, more=more),
             before=options.pop("before", at_once()), **options))
@@ -190,26 +206,63 @@ class FaultCase(unittest.TestCase):
             time.sleep(max(0.0, seconds - (time.monotonic() - broke)))
             heals()
             healed = time.monotonic()
-            time.sleep(after)
+            recovers_from = self.sleep_without_stalls(healed, after)
             ended = time.monotonic()
             self.assertTrue(weir.is_alive())
-        return Run(running.answers, Phase(began, broke, healed, ended), watch)
+        return Run(running.answers, Phase(began, broke, healed, ended), watch,
+                   recovers_from=recovers_from)
+
+    def sleep_without_stalls(self, began, seconds, *, patience=30):
+        """Sleeps until the machine has not stood still for so long. Gives the time since then:
+        `began`, or the end of the last stall."""
+        deadline = began + patience
+        while True:
+            time.sleep(max(0.0, began + seconds - time.monotonic()))
+            now = time.monotonic()
+            stalls = self.outages_between(began, now)
+            if not stalls or now > deadline:
+                return began
+            began = max(stall.ended for stall in stalls)
+
+    def outages_between(self, began, ended):
+        """Stalls of the machine that may have looked like an outage to the service."""
+        return [] if self.rides_out_stalls else self.machine.between(began, ended)
+
+    def outages_during(self, answers):
+        """The same; the first may have been over when the first of these was sent."""
+        if not answers:
+            return []
+        return self.outages_between(min(one.sent for one in answers) - HEALED_WITHIN,
+                                    max(one.received for one in answers))
+
+    def undisturbed(self, answers):
+        """Those that no stall of the machine can have kept from the store."""
+        return judge.undisturbed(answers, self.outages_during(answers), before=TIMEOUT,
+                                 after=HEALED_WITHIN)
 
     # What must hold.
 
     def assert_promise(self, answers, *, slack=0.0, rules=("by-static", "by-closed"), burst=BURST,
                        rate=RATE):
         """I1: no key was ever let through more than burst + rate * t, but for the slack."""
-        excesses = judge.excesses(answers, rules, burst=burst, rate=rate)
-        self.assertTrue(excesses)
-        for ask, excess in excesses.items():
-            self.assertLessEqual(excess, slack + 1e-3, f"{ask} is above its promise")
+        stalls = self.outages_during(answers)
+        found, more_after_stall = False, 0.0
+        for stretch in judge.stretches(answers, stalls):
+            excesses = judge.excesses(stretch, rules, burst=burst, rate=rate)
+            found = found or bool(excesses)
+            for ask, excess in excesses.items():
+                more = 0.0 if ask[0] == "by-closed" else more_after_stall
+                self.assertLessEqual(excess, max(slack, more) + 1e-3,
+                                     f"{ask} is above its promise; {stalls}")
+            more_after_stall = OUTAGE  # The stall may have been one.
+        self.assertTrue(found)
 
     def assert_sane(self, run, *, store_share=0.99):
         """Before the fault the store decided, and let through what it should."""
         calm = run.before()
-        from_store = sum(one.source == "store" for one in calm)
-        self.assertGreaterEqual(from_store, store_share * len(calm))
+        undisturbed = self.undisturbed(calm)
+        from_store = sum(one.source == "store" for one in undisturbed)
+        self.assertGreaterEqual(from_store, store_share * len(undisturbed))
         seconds = run.phase.broke - run.phase.began
         self.assertGreater(len(calm), 0.7 * LOAD * seconds)
         hot = [one for one in calm if one.ask == HOT[0]]
@@ -220,7 +273,11 @@ class FaultCase(unittest.TestCase):
     def assert_in_time(self, answers, *, deadline=TIMEOUT):
         """I6, with what a test allows."""
         self.assertFalse([one for one in answers if one.lost][:1], "answers are missing")
-        worst = max((one.received - one.sent for one in answers), default=0)
+        late = [one for one in answers if one.received - one.sent > deadline + GRACE]
+        stalls = self.machine.between(min((one.sent for one in late), default=0.0),
+                                      max((one.received for one in late), default=0.0))
+        worst = max((one.received - one.sent - judge.stood_still(one, stalls) for one in late),
+                    default=0)
         self.assertLessEqual(worst, deadline + GRACE)
 
     def assert_labelled(self, answers):
@@ -250,11 +307,17 @@ class FaultCase(unittest.TestCase):
 
     def assert_healed(self, run, *, within=HEALED_WITHIN):
         """I7."""
-        took = judge.time_to_normal(run.answers, run.phase.healed)
+        # A stall at the very end came too late to wait for.
+        stalls = self.outages_between(run.recovers_from, run.phase.ended)
+        end = min((stall.began - TIMEOUT for stall in stalls if stall.began > run.recovers_from),
+                  default=run.phase.ended)
+        answers = judge.between(run.answers, run.phase.began, end)
+        took = judge.time_to_normal(answers, run.recovers_from)
         if took is None or took > within:
-            after = [one for one in run.answers if one.sent > run.phase.healed]
+            after = [one for one in answers if one.sent > run.recovers_from]
             late = [one for one in after if one.source != "store"]
-            times = ", ".join(f"{one.sent - run.phase.healed:.2f} s {one.source}" for one in late[-5:])
+            times = ", ".join(f"{one.sent - run.recovers_from:.2f} s {one.source}"
+                              for one in late[-5:])
             self.fail(f"within {within} s of the end of the fault not every answer comes from the "
                       f"store again: {len(late)} of {len(after)} come from elsewhere, "
                       f"the last ones at {times}")

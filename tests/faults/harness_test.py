@@ -7,12 +7,14 @@ fault that is not injected is a test that cannot fail.
 
 import contextlib
 import random
+import signal
 import socket
 import time
 import unittest
 
 import judge
 import load
+import machine_stalls
 import redis_servers
 from chaos_proxy import ChaosProxy
 from redis_servers import resp_wire
@@ -162,6 +164,49 @@ class Judge(unittest.TestCase):
                         - 10 * (end.received - begin.sent) - 5
                         for begin in answers for end in answers if begin.sent <= end.received)
             self.assertAlmostEqual(judge.excess(answers, burst=5, rate=10), plain, places=6)
+
+
+class Stalls(unittest.TestCase):
+    """What is excused because the machine stood still, and nothing else."""
+
+    STALLS = [machine_stalls.Stall(1.0, 1.1), machine_stalls.Stall(5.0, 5.06)]
+
+    def sent(self, answers):
+        return [one.sent for one in answers]
+
+    def test_a_cpu_that_does_not_run_is_seen_and_named_by_its_time(self):
+        with machine_stalls.Stalls() as stalls:
+            before = time.monotonic()
+            stalls.records[0].process.send_signal(signal.SIGSTOP)
+            time.sleep(0.2)
+            stalls.records[0].process.send_signal(signal.SIGCONT)
+            after = time.monotonic()
+            longest = max(stalls.between(before, after), key=lambda one: one.ended - one.began)
+            self.assertGreater(longest.ended - longest.began, 0.15)
+            self.assertLess(abs(longest.began - before), 0.1)
+            self.assertNotIn(longest, stalls.between(after + 1.0, after + 1.0))
+
+    def test_a_record_that_ended_is_an_error(self):
+        with machine_stalls.Stalls() as stalls:
+            stalls.records[0].process.kill()
+            stalls.records[0].process.wait()
+            with self.assertRaises(AssertionError):
+                stalls.between(0.0, time.monotonic())
+
+    def test_answers_are_divided_at_each_stall(self):
+        stretches = judge.stretches(answered(0.5, 0.9, 1.05, 2.0, 5.1, took=0.01), self.STALLS)
+        self.assertEqual([self.sent(one) for one in stretches], [[0.5, 0.9], [1.05, 2.0], [5.1]])
+        self.assertEqual(len(judge.stretches(answered(0.5), [])), 1)
+
+    def test_answers_near_a_stall_are_disturbed(self):
+        answers = answered(0.9, 0.96, 1.05, 3.0, 3.2, 4.9)
+        left = judge.undisturbed(answers, self.STALLS, before=0.05, after=2.0)
+        self.assertEqual(self.sent(left), [0.9, 3.2, 4.9])
+
+    def test_only_the_time_of_the_stall_itself_is_excused(self):
+        answer, = answered(0.95, took=0.3)
+        self.assertAlmostEqual(judge.stood_still(answer, self.STALLS), 0.1)
+        self.assertEqual(judge.stood_still(answered(2.0, took=0.3)[0], self.STALLS), 0)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@ the interval allows. So the judge never accuses wrongly, and is strict up to the
 took.
 """
 
+import bisect
+
 # Only if every answer came from the store for so long is it the store that decides again.
 CALM = 0.3
 
@@ -59,6 +61,28 @@ def _add_to_prefix(best, added, size, last, cost):
         best[node] = max(best[2 * node], best[2 * node + 1]) + added[node]
 
 
+def stretches(answers, stalls):
+    """The answers between stalls of the machine, as lists by the time they were sent."""
+    begins = [stall.began for stall in stalls]
+    found = [[] for _ in range(len(begins) + 1)]
+    for one in answers:
+        found[bisect.bisect_right(begins, one.sent)].append(one)
+    return found
+
+
+def undisturbed(answers, stalls, *, before, after):
+    """Without those sent from `before` seconds before a stall of the machine to `after` seconds
+    after it."""
+    return [one for one in answers
+            if not any(stall.began - before <= one.sent <= stall.ended + after for stall in stalls)]
+
+
+def stood_still(answer, stalls):
+    """For how long the machine stood still between sending and receiving, in seconds."""
+    return sum(max(0.0, min(answer.received, stall.ended) - max(answer.sent, stall.began))
+               for stall in stalls)
+
+
 def quantile(values, share):
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
@@ -83,5 +107,5 @@ def time_to_normal(answers, healed, *, calm=CALM):
     """Seconds from `healed` until every answer comes from the store again; None if never."""
     last = max((one.sent for one in answers if one.source != "store" and one.sent > healed),
                default=healed)
-    end = max(one.sent for one in answers)
+    end = max((one.sent for one in answers), default=healed)
     return last - healed if end - last >= calm else None

@@ -87,7 +87,7 @@ class ServiceFaults(FaultCase):
         self.assertEqual([one for one in answers if not one.lost and one.source != "store"], [])
 
     def test_many_share_one_limit(self):
-        services = [self.weir(self.server.url) for _ in range(3)]
+        services = [self.weir(self.server.url, redis=fault_case.PATIENT) for _ in range(3)]
         for service in services:
             self.wait_for_store(service)
         loads = [self.enterContext(self.load(service, rate=1500)) for service in services]

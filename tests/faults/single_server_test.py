@@ -74,8 +74,9 @@ class SingleServer(FaultCase):
         self.assert_sane(run)
         self.assert_promise(run.answers)
         self.assert_in_time(run.answers)
-        wrong = [one for one in run.answers if one.source != "store"]
-        self.assertLessEqual(len(wrong), 0.005 * len(run.answers), wrong[:3])
+        answers = self.undisturbed(run.answers)
+        wrong = [one for one in answers if one.source != "store"]
+        self.assertLessEqual(len(wrong), 0.005 * len(answers), wrong[:3])
         self.report(8, "SCRIPT FLUSH every 10 ms", run, opened=False)
 
     def test_row_09_everything_is_forgotten_once(self):
@@ -85,8 +86,9 @@ class SingleServer(FaultCase):
         self.assert_promise(run.answers, slack=BURST)
         self.assert_in_time(run.answers)
         # The slack is there because it is needed: a fresh start is a burst.
-        with self.assertRaises(AssertionError):
-            self.assert_promise(run.answers)
+        excesses = judge.excesses(run.answers, ("by-static", "by-closed"), burst=BURST,
+                                  rate=fault_case.RATE)
+        self.assertGreater(max(excesses.values()), 0)
 
     def test_row_10_full(self):
         def fill():
