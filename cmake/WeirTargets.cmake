@@ -51,6 +51,11 @@ function(weir_library folder)
   endif()
   if(TARGET ${headers})
     target_precompile_headers(${name} REUSE_FROM ${headers})
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+      # The same bug. g++ forgets that a precompiled header is a system header. The preset `package`
+      # compiles without precompiled headers and with these warnings.
+      target_compile_options(${name} PRIVATE -Wno-array-bounds -Wno-stringop-overflow)
+    endif()
   endif()
 endfunction()
 
@@ -62,6 +67,9 @@ function(weir_library_headers name)
   weir_compile_options(${name})
   target_compile_options(${name} PRIVATE ${ARGN})
   target_link_libraries(${name} PRIVATE Threads::Threads)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${name} PRIVATE -fpch-preprocess) # for ccache
+  endif()
   target_precompile_headers(${name} PRIVATE <algorithm> <array> <atomic> <chrono>
                             <condition_variable> <cstdint> <cstring> <deque> <expected>
                             <functional> <map> <memory> <mutex> <optional> <span> <string>

@@ -57,7 +57,7 @@ class Clustered(FaultCase):
         self.assert_bounded(run)
         self.check_others(run, touched)
         self.assert_promise([one for one in run.answers if one.ask in touched], slack=slack)
-        last = max((one.sent for one in run.answers if one.source != "store"),
+        last = max((one.sent for one in self.undisturbed(run.answers) if one.source != "store"),
                    default=run.phase.broke)
         self.assertLess(last, run.phase.ended - 0.5, "the new master is not found")
         print(f"normal {last - run.phase.broke:.2f} s after the fault")
@@ -168,7 +168,7 @@ class Watched(FaultCase):
         self.assert_in_time(run.answers)
         self.assert_labelled(run.broken())
         self.assert_promise(run.answers, slack=2 * fault_case.OUTAGE + RATE)
-        last = max(one.sent for one in run.answers if one.source != "store")
+        last = max(one.sent for one in self.undisturbed(run.answers) if one.source != "store")
         self.assertLess(last, run.phase.ended - 0.5, "the new master is not found")
         self.report(12, "Sentinel: the master killed", run, normal=last - run.phase.broke,
                     opened=False)
@@ -184,7 +184,7 @@ class Watched(FaultCase):
         run = self.break_and_heal(service, hand_over, lambda: None, seconds=3, after=4)
         self.assert_in_time(run.answers)
         self.assert_promise(run.answers, slack=2 * fault_case.OUTAGE + RATE)
-        last = max((one.sent for one in run.answers if one.source != "store"),
+        last = max((one.sent for one in self.undisturbed(run.answers) if one.source != "store"),
                    default=run.phase.broke)
         self.assertLess(last, run.phase.ended - 0.5, "the new master is not found")
         new = sentinels.present_master()
