@@ -52,8 +52,9 @@ function(weir_library folder)
   if(TARGET ${headers})
     target_precompile_headers(${name} REUSE_FROM ${headers})
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-      # The same bug. g++ forgets that a precompiled header is a system header. The preset `package`
-      # compiles without precompiled headers and with these warnings.
+      # g++ 12 warns of functions of the standard library that it inlines; usually it suppresses that,
+      # but not if they come from a precompiled header. The preset `package` compiles without
+      # precompiled headers and with these warnings.
       target_compile_options(${name} PRIVATE -Wno-array-bounds -Wno-stringop-overflow)
     endif()
   endif()

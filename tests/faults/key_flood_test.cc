@@ -31,7 +31,7 @@ const std::uint64_t kFloodKeys = kSlowBuild                             ? 1'000'
                                                                         : 100'000'000;
 constexpr std::size_t kCapBytes = std::size_t{kSlowBuild ? 4 : 256} << 20;
 // More keys than the cap has room for.
-constexpr std::uint64_t kFullAfter = kSlowBuild ? 100'000 : 10'000'000;
+constexpr std::uint64_t kFullAfter = kSlowBuild ? 400'000 : 20'000'000;
 constexpr std::uint64_t kBatch = 32;
 constexpr std::uint64_t kSeed = 20'251'115;
 
@@ -114,6 +114,7 @@ TEST(KeyFlood, MakesRoomForAFasterLimitToo) {
   const Limit slow = LimitOf("1/day");
   const Limit fast = LimitOf("100/s");
   while (flood.sent < kFullAfter) flood.SendBatch(slow);
+  ASSERT_GT(flood.store.Stats().evicted_live, 0U);
   // Keys that would be fresh again before any entry of the flood are counted all the same.
   for (int i = 0; i < 1000; ++i) {
     const std::string key = "user:" + std::to_string(i);

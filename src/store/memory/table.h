@@ -124,8 +124,9 @@ class Table {
                           std::span<const std::uint64_t> words) noexcept;
 
   // Locks the key's slot, taking one over if the key is absent. A caller that holds no slot waits
-  // for growth as long as another thread holds it up; a caller that holds one waits only briefly,
-  // because growth may wait for it, and then evicts a key.
+  // for growth as long as another thread holds it up, yielding its CPU: the other thread must get
+  // to run. A caller that holds a slot waits only briefly, because growth may wait for it, and then
+  // evicts a key.
   Locked Lock(std::uint64_t fingerprint, Ticks now, CallerHolds caller_holds) noexcept;
   // Locks the key's slot if the key is present.
   std::optional<Locked> LockIfPresent(std::uint64_t fingerprint) noexcept;

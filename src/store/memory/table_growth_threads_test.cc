@@ -24,7 +24,9 @@ TEST(GrowingTableAmongThreads, EvictsNothingWhileAnotherThreadHoldsASlotOfTheNex
       ++inserted;
     }
   });
-  // Until the inserting thread makes no more progress, or evicts.
+  // Keys that the table has room for without growth. Then until the inserting thread makes no more
+  // progress, or evicts.
+  while (inserted < 200) std::this_thread::yield();
   std::uint64_t seen = 0;
   while (seen != inserted && wide.released == 0) {
     seen = inserted;
