@@ -203,6 +203,20 @@ class Stalls(unittest.TestCase):
         left = judge.undisturbed(answers, self.STALLS, before=0.05, after=2.0)
         self.assertEqual(self.sent(left), [0.9, 3.2, 4.9])
 
+    def test_time_near_a_stall_is_disturbed(self):
+        def left(began, ended):
+            return judge.undisturbed_time(began, ended, self.STALLS, before=0.05, after=2.0)
+
+        self.assertAlmostEqual(left(0.0, 10.0), 0.95 + 1.85 + 2.94)
+        self.assertAlmostEqual(left(0.0, 0.5), 0.5)
+        self.assertAlmostEqual(left(1.0, 3.0), 0.0)
+        self.assertAlmostEqual(left(2.0, 6.0), 1.85)
+
+    def test_stalls_of_two_cpus_at_the_same_time_are_one(self):
+        stalls = machine_stalls.merged(machine_stalls.Stall(*times) for times in
+                                       [(5.0, 5.1), (1.05, 1.15), (1.0, 1.1), (1.01, 1.02)])
+        self.assertEqual(stalls, [(1.0, 1.15), (5.0, 5.1)])
+
     def test_only_the_time_of_the_stall_itself_is_excused(self):
         answer, = answered(0.95, took=0.3)
         self.assertAlmostEqual(judge.stood_still(answer, self.STALLS), 0.1)

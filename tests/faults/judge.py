@@ -77,6 +77,16 @@ def undisturbed(answers, stalls, *, before, after):
             if not any(stall.began - before <= one.sent <= stall.ended + after for stall in stalls)]
 
 
+def undisturbed_time(began, ended, stalls, *, before, after):
+    """For how long answers were undisturbed between `began` and `ended`, in seconds. The stalls are
+    ordered by time."""
+    found, since = 0.0, began
+    for stall in stalls:
+        found += max(0.0, min(ended, stall.began - before) - since)
+        since = max(since, stall.ended + after)
+    return found + max(0.0, ended - since)
+
+
 def stood_still(answer, stalls):
     """For how long the machine stood still between sending and receiving, in seconds."""
     return sum(max(0.0, min(answer.received, stall.ended) - max(answer.sent, stall.began))

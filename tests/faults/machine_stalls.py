@@ -35,9 +35,11 @@ class Record:
     """The process that records the stalls of one CPU, from outside."""
 
     def __init__(self, cpu):
-        self.file = tempfile.TemporaryFile()
-        self.process = subprocess.Popen([*daemon.at_once(2), sys.executable, __file__, str(cpu)],
-                                        stdin=subprocess.DEVNULL, stdout=self.file)
+        # In memory: the process must not wait for a disk.
+        self.file = tempfile.TemporaryFile(dir="/dev/shm")
+        self.process = subprocess.Popen(
+            [*daemon.at_once(2), sys.executable, __file__, str(cpu), str(os.getpid())],
+            stdin=subprocess.DEVNULL, stdout=self.file)
 
     def read(self, until):
         """All stalls, once the record is complete until that time."""
@@ -60,11 +62,15 @@ class Stalls:
 
     def __init__(self):
         self.records = [Record(cpu) for cpu in sorted(os.sched_getaffinity(0))]
-        self.between(0.0, 0.0)  # Waits until all records have begun.
+        try:
+            self.between(0.0, 0.0)  # Waits until all records have begun.
+        except BaseException:
+            self.close()
+            raise
 
     def between(self, began, ended):
-        """Those that touch this time."""
-        return sorted(stall for record in self.records for stall in record.read(ended)
+        """Those that touch this time, in order. Stalls of several CPUs at the same time are one."""
+        return merged(stall for record in self.records for stall in record.read(ended)
                       if stall.began < ended and stall.ended > began)
 
     def close(self):
@@ -78,18 +84,29 @@ class Stalls:
         self.close()
 
 
-def record_stalls(cpu):
+def merged(stalls):
+    """The stalls in order; those that overlap as one."""
+    found = []
+    for stall in sorted(stalls):
+        if found and stall.began <= found[-1].ended:
+            found[-1] = Stall(found[-1].began, max(found[-1].ended, stall.ended))
+        else:
+            found.append(stall)
+    return found
+
+
+def record_stalls(cpu, parent):
     """Writes the record to standard output, which is a file."""
     os.sched_setaffinity(0, {cpu})
-    parent, end = os.getppid(), LOOKED.size
+    began, end = time.monotonic(), LOOKED.size
     while os.getppid() == parent:  # A test that is killed leaves no process behind.
-        began = time.monotonic()
         time.sleep(TICK)
-        ended = time.monotonic()
-        if ended - began > TICK + SHORTEST:
-            end += os.pwrite(1, STALL.pack(began + TICK, ended), end)
-        os.pwrite(1, LOOKED.pack(ended), 0)
+        now = time.monotonic()
+        if now - began > TICK + SHORTEST:
+            end += os.pwrite(1, STALL.pack(began + TICK, now), end)
+        os.pwrite(1, LOOKED.pack(now), 0)
+        began = now
 
 
 if __name__ == "__main__":
-    record_stalls(int(sys.argv[1]))
+    record_stalls(int(sys.argv[1]), int(sys.argv[2]))

@@ -113,7 +113,8 @@ class Partition(FaultCase):
         self.assert_labelled(late)
         # What the few admitted until they noticed is lost when the others' word counts again.
         self.assert_promise(run.answers, slack=2 * fault_case.OUTAGE + RATE * 2)
-        last = max(one.sent for one in self.undisturbed(run.answers) if one.source != "store")
+        last = max((one.sent for one in self.undisturbed(run.answers) if one.source != "store"),
+                   default=run.phase.healed)
         self.assertLess(last, run.phase.ended - 0.3, "the store does not decide again")
         self.report(17, "cluster: cut off with the minority", run, normal=last - run.phase.healed)
 

@@ -81,9 +81,7 @@ class Sharded(FaultCase):
         others = [one for one in run.answers
                   if not any(key.startswith(f"weir1:{{user={one.ask.key}}}") for key in gone)]
         self.assertTrue(others)
-        undisturbed = self.undisturbed(others)
-        wrong = [one for one in undisturbed if one.source != "store"]
-        self.assertLessEqual(len(wrong), 0.01 * len(undisturbed), wrong[:3])
+        self.assert_from_store(others, but=0.01)
         self.assert_promise(others)
         self.assert_promise(run.answers, slack=fault_case.OUTAGE)
         self.assert_in_time(run.answers)

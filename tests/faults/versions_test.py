@@ -56,11 +56,9 @@ class Versions(FaultCase):
                     service = self.weir(cluster.url)
                     self.wait_for_store(service)
                     with self.load(service, rate=2000) as running:
-                        fault_case.time.sleep(1.5)
+                        self.sleep_undisturbed(1.5)
                     self.assert_promise(running.answers)
-                    answers = self.undisturbed(running.answers)
-                    wrong = [one for one in answers if one.source != "store"]
-                    self.assertLessEqual(len(wrong), 0.02 * len(answers), wrong[:3])
+                    self.assert_from_store(running.answers, but=0.02)
 
 
 class Foreign(FaultCase):
