@@ -22,6 +22,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <random>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -34,7 +36,9 @@
 
 namespace weir::redis {
 
-// A port nobody uses now. For a cluster the one 10000 above is free as well.
+// A free port that this process has not returned before. The port 10000 above, on which a server of
+// a cluster also listens, is free as well. Both are below the ports that the kernel hands out, and
+// random, because other test programs search for ports at the same time.
 inline std::uint16_t FreePort() {
   const auto is_free = [](std::uint16_t port) {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -46,10 +50,13 @@ inline std::uint16_t FreePort() {
     close(fd);
     return free;
   };
-  static std::uint16_t next = static_cast<std::uint16_t>(20'000 + getpid() % 15'000);
+  static std::random_device random;
+  static std::set<std::uint16_t> returned;
+  std::uniform_int_distribution<std::uint16_t> ports(12'000, 21'999);
   for (;;) {
-    next = next >= 35'000 ? std::uint16_t{20'000} : static_cast<std::uint16_t>(next + 1);
-    if (is_free(next) && is_free(static_cast<std::uint16_t>(next + 10'000))) return next;
+    const std::uint16_t port = ports(random);
+    if (!is_free(port) || !is_free(static_cast<std::uint16_t>(port + 10'000))) continue;
+    if (returned.insert(port).second) return port;
   }
 }
 
