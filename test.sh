@@ -19,7 +19,7 @@ usage: ./test.sh [--quick | --full | FOLDER]
            a release build with the tests below src/ and tests/conformance.
 FOLDER     The tests of one folder and of those inside it in the release build, for example
            src/policy, src/lab, tests/e2e.
---full     Before a release; 75 minutes from nothing. ./test.sh, and: tests below src/ in the
+--full     Before a release; 64 to 75 minutes from nothing. ./test.sh, and: tests below src/ in the
            release build, long faults and random runs, the tests that ./test.sh leaves out of the
            sanitizers, a build of every source by itself, clang-tidy, coverage, every benchmark
            suite as a smoke test, and the Debian package in a clean root.
