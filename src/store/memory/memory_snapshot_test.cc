@@ -218,7 +218,8 @@ TEST(SnapshotOfMany, TakenWhileATableGrowsIsWhole) {
   }
 }
 
-// How many of the keys that were being denied still are, in a store with little room.
+// How many of the keys that were being denied still are, in a store with little room. The store
+// says of each of the others that it gave it up.
 int DeniedAfter(const Limit& limit, int keys, int denied_of) {
   StoreUnderTest before;
   const auto is_denied = [&](int key) { return key % denied_of == 0; };
@@ -235,13 +236,18 @@ int DeniedAfter(const Limit& limit, int keys, int denied_of) {
     const bool allowed = after.under_test.Do(Verb::kPeek, std::to_string(i), limit).allowed;
     if (is_denied(i) && !allowed) ++kept;
   }
+  const auto given_up = static_cast<int>(after.under_test.store.Stats().evicted_denied);
+  EXPECT_EQ(kept + given_up, keys / denied_of);
   return kept;
 }
 
 TEST(SnapshotOfMany, KeepsThoseThatAreDeniedWhereThereIsLessRoom) {
   const Limit bucket = LimitOf("1/h");
-  EXPECT_EQ(DeniedAfter(bucket, 160'000, 40), 4'000);
-  EXPECT_EQ(DeniedAfter(LimitOf("1/h", {.algorithm = Algorithm::kSlidingLog}), 100'000, 40), 2'500);
+  const Limit log = LimitOf("1/h", {.algorithm = Algorithm::kSlidingLog});
+  // A key gives way to another one of the same two lines. With the hash of this process, all eight
+  // keys of two lines may be denied ones: rarely, and hardly ever for three keys.
+  EXPECT_GE(DeniedAfter(bucket, 160'000, 40), 4'000 - 2);
+  EXPECT_GE(DeniedAfter(log, 100'000, 40), 2'500 - 2);
   // Nearly as many as there is room for.
   EXPECT_GT(DeniedAfter(bucket, 160'000, 2), 70'000);
 }
