@@ -221,7 +221,9 @@ TEST(SnapshotOfMany, TakenWhileATableGrowsIsWhole) {
 // How many of the keys that were being denied still are, in a store with little room. The store
 // says of each of the others that it gave it up.
 int DeniedAfter(const Limit& limit, int keys, int denied_of) {
-  StoreUnderTest before;
+  // With a random seed, 12 of 1,000 stores lose a denied log: the eight slots that it may take are
+  // all occupied by denied keys.
+  StoreUnderTest before({.hash_seed = 7});
   const auto is_denied = [&](int key) { return key % denied_of == 0; };
   for (int i = 0; i < keys; ++i) {
     before.Check(std::to_string(i), limit);
@@ -245,9 +247,8 @@ TEST(SnapshotOfMany, KeepsThoseThatAreDeniedWhereThereIsLessRoom) {
   const Limit bucket = LimitOf("1/h");
   const Limit log = LimitOf("1/h", {.algorithm = Algorithm::kSlidingLog});
   EXPECT_EQ(DeniedAfter(bucket, 160'000, 40), 4'000);
-  // There is room for 8,192 logs. A key gives way to another one of the same two lines, and all
-  // eight keys of two lines may be denied ones.
-  EXPECT_GE(DeniedAfter(log, 100'000, 40), 2'500 - 2);
+  // There is room for 8,192 logs.
+  EXPECT_EQ(DeniedAfter(log, 100'000, 40), 2'500);
   // Nearly as many as there is room for.
   EXPECT_GT(DeniedAfter(bucket, 160'000, 2), 70'000);
 }
