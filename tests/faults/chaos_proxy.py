@@ -89,6 +89,8 @@ class Proxy:
 
     def set(self, mode, values):
         before, self.mode, self.values = self.mode, mode, values
+        # Before any bytes that come after them: a reply must not overtake another one.
+        self._send_late()
         if mode == "refuse":
             self._refuse()
         else:
@@ -199,12 +201,17 @@ class Proxy:
         wants = select.EPOLLIN | (select.EPOLLOUT if side.unsent else 0)
         self.poll.modify(side.socket, wants)
 
-    def _tick(self):
-        """What is due, and how long until something else is."""
+    def _send_late(self):
+        """Sends what was delayed and is due; all of it if replies are not delayed any more."""
         now = time.monotonic()
         while self.late and (self.late[0][0] <= now or self.mode not in ("delay", "random")):
             _, _, side, data = heapq.heappop(self.late)
             self._send(side, data)
+
+    def _tick(self):
+        """What is due, and how long until something else is."""
+        self._send_late()
+        now = time.monotonic()
         if self.mode == "flap" and now >= self.flap_at:
             self.flap_on, self.flap_at = not self.flap_on, now + self.values[0]
             if self.flap_on:

@@ -6,6 +6,7 @@ fault that is not injected is a test that cannot fail.
 """
 
 import contextlib
+import os
 import random
 import signal
 import socket
@@ -48,6 +49,24 @@ class Proxied(unittest.TestCase):
         self.client.socket.settimeout(5)
         told = [self.client.call("ECHO", str(number)) for number in range(5)]
         self.assertEqual(told, [str(number) for number in range(5)])
+
+    def test_a_late_reply_comes_before_one_that_the_end_of_the_delay_lets_pass(self):
+        self.client.socket.settimeout(5)
+        self.server.call("DEL", "list")
+        self.proxy.set("delay", 2)
+        self.client.send("ECHO", "late")
+        self.client.send("BLPOP", "list", "0")
+        redis_servers.wait_until(lambda: " flags=b " in self.server.call("CLIENT", "LIST"),
+                                 "a client waits for the list")
+        self.proxy.accepted()  # The proxy has read the first reply.
+        # The proxy then sees the end of the delay and the second reply in one look.
+        self.proxy.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.proxy.process.pid, os.WSTOPPED)
+        print("pass", file=self.proxy.process.stdin, flush=True)
+        self.server.call("RPUSH", "list", "passed")
+        self.proxy.process.send_signal(signal.SIGCONT)
+        self.assertEqual(self.client.receive(), "late")
+        self.assertEqual(self.client.receive(), ["list", "passed"])
 
     def test_a_lost_reply_is_of_a_request_that_took_effect(self):
         self.proxy.set("drop_replies")
