@@ -11,7 +11,7 @@ usage() {
   cat <<'USAGE'
 usage: ./test.sh [--quick | --full | FOLDER]
 
-./test.sh  What CI runs; 19 to 28 minutes from nothing, on 2 cores. Release build: every test below
+./test.sh  What CI runs; 18 to 28 minutes from nothing, on 2 cores. Release build: every test below
            tests/, and the clients. AddressSanitizer and UndefinedBehaviorSanitizer: every test
            below src/, and those below tests/ that read input. ThreadSanitizer: tests that start
            threads. 8 s of every fuzz target.
