@@ -14,7 +14,7 @@ namespace {
 
 // Members that are too old go, and those of a future that the clock was set back from, so that the
 // set holds those that count and no others.
-constexpr std::string_view kScript =
+constexpr std::string_view kBeatScript =
     "local time = redis.call('TIME')\n"
     "local now = time[1] * 1000 + math.floor(time[2] / 1000)\n"
     "local oldest = string.format('(%.0f', now - ARGV[2])\n"
@@ -29,7 +29,7 @@ constexpr std::string_view kScript =
     "redis.call('ZREMRANGEBYSCORE', KEYS[1], '(' .. score, '+inf')\n"
     "redis.call('PEXPIRE', KEYS[1], ARGV[2])\n"
     "return redis.call('ZCARD', KEYS[1])\n";
-constexpr std::string_view kKey = "weir1:{~fleet}:members";
+constexpr std::string_view kMembersKey = "weir1:{~fleet}:members";
 
 }  // namespace
 
@@ -44,7 +44,8 @@ void Heartbeat::Tell(Result<int> result) {
 void Heartbeat::Write(ByteBuffer& out) {
   const auto memory = std::chrono::duration_cast<std::chrono::milliseconds>(kFleetMemory).count();
   const std::string milliseconds = std::to_string(memory);
-  const std::array<std::string_view, 6> words = {"EVAL", kScript, "1", kKey, member_, milliseconds};
+  const std::array<std::string_view, 6> words = {"EVAL",      kBeatScript, "1",
+                                                 kMembersKey, member_,     milliseconds};
   resp::WriteCommand(out, words);
 }
 
