@@ -44,7 +44,7 @@ async def serving(folder: str, handle: Handler) -> AsyncIterator[str]:
 
 
 async def test_a_check_is_answered_and_a_denial_says_when_to_come_back(service: Service) -> None:
-    async with WeirClient([service.address]) as client:
+    async with WeirClient([service.address], deadline=5.0) as client:
         answers = [await client.check(ip="203.0.113.9") for _ in range(4)]
         assert [answer.allowed for answer in answers] == [True, True, True, False]
         assert [answer.remaining for answer in answers] == [2, 1, 0, 0]
@@ -71,7 +71,7 @@ async def test_questions_of_one_turn_leave_in_one_write(tmp_path: os.PathLike[st
 
 async def test_one_who_has_gone_gives_back_the_place_it_was_given(start: Start) -> None:
     service = start(CONCURRENT)
-    async with WeirClient([service.address]) as client:
+    async with WeirClient([service.address], deadline=5.0) as client:
         await client.check(user="bob")
         gone = asyncio.ensure_future(client.check(user="ann"))
         await asyncio.sleep(0)
@@ -83,7 +83,7 @@ async def test_one_who_has_gone_gives_back_the_place_it_was_given(start: Start) 
 
 
 async def test_a_place_is_given_back_without_waiting(start: Start) -> None:
-    async with WeirClient([start(CONCURRENT).address]) as client:
+    async with WeirClient([start(CONCURRENT).address], deadline=5.0) as client:
         held = await client.check(user="ann")
         assert not (await client.check(user="ann")).allowed
         client.release_soon(held)
@@ -91,7 +91,7 @@ async def test_a_place_is_given_back_without_waiting(start: Start) -> None:
 
 
 async def test_verbs_that_are_done_once_raise_what_the_service_says(service: Service) -> None:
-    async with WeirClient([service.address]) as client:
+    async with WeirClient([service.address], deadline=5.0) as client:
         held = await client.reserve({"ip": "203.0.113.9"}, cost=2, ttl=60)
         assert (await client.commit(held, cost=1)).remaining == 2
         with pytest.raises(WeirError) as error:
@@ -137,7 +137,7 @@ async def test_a_process_that_was_held_up_does_not_take_that_for_a_time_out(star
 async def test_errors_of_the_service_are_told_once_for_each_text(
     service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with WeirClient([service.address]) as client:
+    async with WeirClient([service.address], deadline=5.0) as client:
         for _ in range(5):
             assert (await client.check(rule="nope")).source == "open"
             assert (await client.check(ip="no address")).source == "open"
@@ -149,7 +149,7 @@ async def test_a_service_that_is_killed_and_comes_back_is_asked_again(
     start: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
     service = start(MANY)
-    async with WeirClient([service.address]) as client:
+    async with WeirClient([service.address], deadline=5.0) as client:
         assert (await client.check(user="a")).source == "memory"
         service.signal(signal.SIGKILL)
         for _ in range(20):
@@ -188,7 +188,9 @@ async def test_moving_to_another_service_is_told_once_and_so_is_the_way_back(
     start: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
     first, second = start(MANY), start(MANY)
-    async with WeirClient([first.address, second.address], on_failure="closed") as client:
+    async with WeirClient(
+        [first.address, second.address], deadline=5.0, on_failure="closed"
+    ) as client:
         assert (await client.check(user="a")).server == 0
         first.signal(signal.SIGKILL)
         answers = await asyncio.gather(*(client.check(user="a") for _ in range(100)))
@@ -204,7 +206,7 @@ async def test_moving_to_another_service_is_told_once_and_so_is_the_way_back(
 
 async def test_what_was_reserved_at_a_service_is_settled_there(start: Start) -> None:
     first, second = start(MANY), start(MANY)
-    async with WeirClient([first.address, second.address]) as client:
+    async with WeirClient([first.address, second.address], deadline=5.0) as client:
         first.signal(signal.SIGKILL)
         held = await client.reserve({"user": "a"}, cost=5)
         assert held.server == 1
@@ -238,13 +240,13 @@ async def test_a_host_that_does_not_take_connections_costs_no_more_than_the_dead
 async def test_values_that_no_service_understands_are_left_out_or_passed_whole(
     service: Service,
 ) -> None:
-    async with WeirClient([service.address]) as client:
+    async with WeirClient([service.address], deadline=5.0) as client:
         assert (await client.check(ip=None, user="")).source == "memory"
         assert (await client.check(user=b"\xff\x00\r\n", path="\ud800")).source == "memory"
 
 
 def test_each_event_loop_has_a_connection_of_its_own(start: Start) -> None:
-    client = WeirClient([start(MANY).address])
+    client = WeirClient([start(MANY).address], deadline=5.0)
     answers: list[Decision] = []
 
     async def ask() -> None:
@@ -264,7 +266,7 @@ def test_each_event_loop_has_a_connection_of_its_own(start: Start) -> None:
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_a_loop_that_ends_without_a_close_leaves_the_next_one_well(start: Start) -> None:
-    client = WeirClient([start(MANY).address])
+    client = WeirClient([start(MANY).address], deadline=5.0)
 
     async def ask() -> str:
         return (await client.check(user="a")).source

@@ -30,7 +30,7 @@ from weir_limiter import (
 
 @pytest.fixture
 def _configured(start: Start) -> None:
-    configure(servers=[start("rules: []\n").address])
+    configure(servers=[start("rules: []\n").address], deadline=5.0)
 
 
 pytestmark = pytest.mark.usefixtures("_configured")
@@ -307,7 +307,9 @@ async def test_messages_of_websockets_are_limited_and_connections_before_they_ar
 async def test_limits_ask_the_client_of_the_middleware_around_them(service: Service) -> None:
     configure(servers=["127.0.0.1:1"], on_failure="closed")
     app = FastAPI()
-    app.add_middleware(WeirMiddleware, servers=[service.address], trusted_proxies=["203.0.113.9"])
+    app.add_middleware(
+        WeirMiddleware, servers=[service.address], deadline=5.0, trusted_proxies=["203.0.113.9"]
+    )
 
     @app.get("/", dependencies=[Depends(limit("1/h"))])
     async def hello() -> Response:
@@ -426,7 +428,7 @@ async def test_a_message_is_told_even_if_the_service_says_nothing() -> None:
 async def test_a_place_is_given_back_to_whom_it_was_taken_from(start: Start) -> None:
     places = limit("1 concurrent", scope="places")
     request = Request({"type": "http", "method": "GET", "headers": [], "client": ("::1", 1)})
-    async with WeirClient([start("rules: []\n").address]) as other:
+    async with WeirClient([start("rules: []\n").address], deadline=5.0) as other:
         with override(client=other):
             holding = places.hold(request)
             await holding.__aenter__()

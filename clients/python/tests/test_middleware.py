@@ -40,7 +40,7 @@ def app_with(*middleware: Middleware, endpoint: Any = hello) -> Starlette:
 
 
 def limited(service: Service, **options: Any) -> Middleware:
-    return Middleware(WeirMiddleware, servers=[service.address], **options)
+    return Middleware(WeirMiddleware, **{"servers": [service.address], "deadline": 5.0, **options})
 
 
 async def test_responses_say_what_is_left_and_denials_when_to_come_back(service: Service) -> None:
@@ -61,7 +61,7 @@ async def test_plain_asgi_applications_are_limited_too(service: Service) -> None
         await send({"type": "http.response.start", "status": 204})
         await send({"type": "http.response.body"})
 
-    guarded = WeirMiddleware(app, servers=[service.address])
+    guarded = WeirMiddleware(app, servers=[service.address], deadline=5.0)
     async with calling(guarded) as client:
         statuses = [(await client.get("/")).status_code for _ in range(4)]
     assert statuses == [204, 204, 204, 429]
@@ -95,7 +95,7 @@ async def test_a_browser_can_read_a_denial_wherever_cors_stands(
 
 async def test_cors_is_found_inside_an_application_that_is_wrapped(service: Service) -> None:
     inner = app_with(Middleware(CORSMiddleware, allow_origins=["*"]))
-    async with calling(WeirMiddleware(inner, servers=[service.address])) as client:
+    async with calling(WeirMiddleware(inner, servers=[service.address], deadline=5.0)) as client:
         responses = [await client.get("/", headers=ORIGIN) for _ in range(4)]
     assert responses[3].status_code == 429
     assert responses[3].headers["access-control-allow-origin"] == "*"
@@ -233,7 +233,7 @@ async def test_websockets_are_refused_by_a_real_429(service: Service) -> None:
 async def test_websockets_are_closed_where_a_server_cannot_send_a_response(
     service: Service,
 ) -> None:
-    guarded = WeirMiddleware(app_with(), servers=[service.address])
+    guarded = WeirMiddleware(app_with(), servers=[service.address], deadline=5.0)
     sent: list[Any] = []
 
     async def receive() -> Any:
@@ -268,7 +268,7 @@ async def test_a_client_that_goes_away_while_it_is_asked_for_leaves_nothing_behi
 
 
 async def test_the_client_is_closed_with_the_application(service: Service) -> None:
-    guarded = WeirMiddleware(app_with(), servers=[service.address])
+    guarded = WeirMiddleware(app_with(), servers=[service.address], deadline=5.0)
     async with (
         served(guarded, lifespan="on") as port,
         httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client,
@@ -328,7 +328,7 @@ async def test_tests_can_switch_it_off_or_put_another_client_in_its_place(
     service: Service, nobody: str
 ) -> None:
     app = app_with(Middleware(WeirMiddleware, servers=[nobody], on_failure="closed"))
-    async with calling(app) as client, WeirClient([service.address]) as other:
+    async with calling(app) as client, WeirClient([service.address], deadline=5.0) as other:
         assert (await client.get("/")).status_code == 429
         with override(enabled=False):
             assert (await client.get("/")).status_code == 200
@@ -407,6 +407,8 @@ async def test_false_is_nobody(start: Start) -> None:
     service = start(
         "rules:\n  - { name: users, match: { user: present }, key: user, limit: 1/h }\n"
     )
-    app = app_with(Middleware(WeirMiddleware, servers=[service.address], user=lambda _: False))
+    app = app_with(
+        Middleware(WeirMiddleware, servers=[service.address], deadline=5.0, user=lambda _: False)
+    )
     async with calling(app) as client:
         assert [(await client.get("/")).status_code for _ in range(2)] == [200, 200]
