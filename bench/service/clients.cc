@@ -35,10 +35,10 @@ ReplyShape Clients::Learn(const LoadOptions& options, RequestSequence& requests)
   }
 }
 
-Measurement::Measurement(const LoadOptions& options)
+LoadMeasurement::LoadMeasurement(const LoadOptions& options)
     : server_(options.server), begin_(Clock() + options.warm_up), end_(begin_ + options.length) {}
 
-bool Measurement::HasBegun(SteadyTime now) {
+bool LoadMeasurement::HasBegun(SteadyTime now) {
   if (begun_ || now < begin_) return begun_;
   begun_ = true;
   processor_time_ = ProcessorTime(server_);
@@ -46,7 +46,7 @@ bool Measurement::HasBegun(SteadyTime now) {
   return true;
 }
 
-void Measurement::PrintFields() const {
+void LoadMeasurement::PrintFields() const {
   Require(begun_ && requests_ > 0, "something was measured");
   const auto processor = static_cast<double>((ProcessorTime(server_) - processor_time_).count());
   const auto time = static_cast<double>((Clock() - begin_).count());

@@ -53,9 +53,9 @@ class Clients {
 };
 
 // The part of a run that counts.
-class Measurement {
+class LoadMeasurement {
  public:
-  explicit Measurement(const LoadOptions& options);
+  explicit LoadMeasurement(const LoadOptions& options);
 
   bool IsOver(SteadyTime now) const noexcept { return now >= end_; }
   // What is counted from now on. To be called until it is true, and then once at the end.

@@ -14,7 +14,7 @@ void RunClosedLoop(const LoadOptions& options, std::size_t depth) {
   std::vector<std::size_t> unanswered(clients.size(), depth);
   for (std::size_t i = 0; i < clients.size(); ++i) clients.Send(i, requests.Next(depth));
 
-  Measurement measurement(options);
+  LoadMeasurement measurement(options);
   SteadyTime last_reply = Clock();
   for (SteadyTime now = last_reply; !measurement.IsOver(now); now = Clock()) {
     std::size_t answered = 0;

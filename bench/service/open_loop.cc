@@ -112,7 +112,7 @@ class OpenLoop {
   Times answered_;
   Times late_;
   Arrivals arrivals_;
-  Measurement measurement_;
+  LoadMeasurement measurement_;
   bool begun_ = false;
 };
 

@@ -99,9 +99,9 @@ Decision Limiter::CheckAt(std::string_view key, Now now) noexcept {
 
 [[gnu::noinline]] Decision Limiter::State::CheckAll(const Layers& all, std::string_view key,
                                                     Now now) noexcept {
-  Question question(store, all, Verb::kCheck, 1);
-  question.SetSameKey(key);
-  return question.Decide(now).decision;
+  ChargedRequest request(store, all, Verb::kCheck, 1);
+  request.SetSameKey(key);
+  return request.Decide(now).decision;
 }
 
 Result<Decision> Limiter::Check(Keys keys, const Ask& ask) {
@@ -134,12 +134,12 @@ Result<Decision> Limiter::State::Do(Verb verb, const Keys& keys, const Ask& ask)
     if (verb == Verb::kRefund || verb == Verb::kReset) waiting.Nudge({&charge.hash, 1});
     return decision;
   }
-  Question question(store, now_in_force, verb, ask.cost);
-  if (auto set = question.SetKeys(keys); !set) return std::unexpected(set.error());
-  const Decision decision = question.Decide(When(ask)).decision;
+  ChargedRequest request(store, now_in_force, verb, ask.cost);
+  if (auto set = request.SetKeys(keys); !set) return std::unexpected(set.error());
+  const Decision decision = request.Decide(When(ask)).decision;
   if (verb == Verb::kRefund || verb == Verb::kReset) {
     KeyHashes given_back;
-    for (const Charge& charge : question.charges()) given_back.emplace_back(charge.hash);
+    for (const Charge& charge : request.charges()) given_back.emplace_back(charge.hash);
     waiting.Nudge(given_back.span());
   }
   return decision;
@@ -171,9 +171,9 @@ void Limiter::State::CheckSome(std::span<const BatchItem> items, Now now,
   const Layers& in_force = Current();
   if (in_force.only == nullptr) {
     for (std::size_t i = 0; i < items.size(); ++i) {
-      Question question(store, in_force, Verb::kCheck, items[i].cost);
-      question.SetSameKey(items[i].key);
-      decisions[i] = question.Decide(now).decision;
+      ChargedRequest request(store, in_force, Verb::kCheck, items[i].cost);
+      request.SetSameKey(items[i].key);
+      decisions[i] = request.Decide(now).decision;
     }
     return;
   }
@@ -189,9 +189,9 @@ void Limiter::State::CheckSome(std::span<const BatchItem> items, Now now,
 Result<Reservation> Limiter::Reserve(Keys keys, const Ask& ask, Duration ttl) {
   if (auto error = CheckCost(ask.cost)) return std::unexpected(*std::move(error));
   if (auto error = CheckDuration("ttl", ttl, kMaxPeriod)) return std::unexpected(*std::move(error));
-  Question question(state_->store, state_->Current(), Verb::kCheck, ask.cost);
-  if (auto set = question.SetKeys(keys); !set) return std::unexpected(set.error());
-  return Reservation(*this, question.Decide(state_->When(ask), Action::kReserve, ttl).decision);
+  ChargedRequest request(state_->store, state_->Current(), Verb::kCheck, ask.cost);
+  if (auto set = request.SetKeys(keys); !set) return std::unexpected(set.error());
+  return Reservation(*this, request.Decide(state_->When(ask), Action::kReserve, ttl).decision);
 }
 
 Result<Lease> Limiter::Acquire(Keys keys, const Ask& ask) {
@@ -280,9 +280,9 @@ Result<WaitId> Limiter::WaitThen(Keys keys, Duration patience, WaitDone done, co
   if (auto error = CheckDuration("patience", patience, layers.max_wait)) {
     return std::unexpected(*std::move(error));
   }
-  Question question(state_->store, layers, Verb::kCheck, ask.cost);
-  if (auto set = question.SetKeys(keys); !set) return std::unexpected(set.error());
-  return state_->Begin(question, state_->When(ask), patience, std::move(done));
+  ChargedRequest request(state_->store, layers, Verb::kCheck, ask.cost);
+  if (auto set = request.SetKeys(keys); !set) return std::unexpected(set.error());
+  return state_->Begin(request, state_->When(ask), patience, std::move(done));
 }
 
 bool Limiter::CancelWait(WaitId id) { return state_->waiting.Cancel(id); }

@@ -63,7 +63,7 @@ void Limiter::State::Publish(std::unique_ptr<Layers> next) {
   published.push_back(std::move(next));
 }
 
-Charge& Question::Add(std::uint8_t layer, std::uint64_t hash) noexcept {
+Charge& ChargedRequest::Add(std::uint8_t layer, std::uint64_t hash) noexcept {
   const ScopedLayer& its = layers_.all[layer];
   layer_of_.emplace_back(layer);
   decisions_.emplace_back();
@@ -76,14 +76,14 @@ Charge& Question::Add(std::uint8_t layer, std::uint64_t hash) noexcept {
                                       .shadow = its.shadow});
 }
 
-void Question::SetSameKey(std::string_view key) noexcept {
+void ChargedRequest::SetSameKey(std::string_view key) noexcept {
   const std::uint64_t hash = store_.Hash(key);
   for (std::size_t i = 0; i < layers_.all.size(); ++i) {
     Add(static_cast<std::uint8_t>(i), hash ^ layers_.all[i].scope).key = key;
   }
 }
 
-Result<void> Question::SetKeys(const Keys& keys) {
+Result<void> ChargedRequest::SetKeys(const Keys& keys) {
   if (const auto& key = keys.same()) {
     SetSameKey(*key);
     return {};
@@ -103,14 +103,14 @@ Result<void> Question::SetKeys(const Keys& keys) {
   return {};
 }
 
-bool Question::BooksAhead() const noexcept {
+bool ChargedRequest::BooksAhead() const noexcept {
   return std::ranges::all_of(charges_, [](const Charge& charge) {
     return charge.shadow || charge.limit->kind() != LimitKind::kCounted ||
            IsBucket(charge.limit->algorithm());
   });
 }
 
-void Question::SetWait(Duration wait) noexcept {
+void ChargedRequest::SetWait(Duration wait) noexcept {
   const bool takes_places = std::ranges::any_of(
       charges_, [](const Charge& charge) { return !charge.shadow && IsPlaces(*charge.limit); });
   for (Charge& charge : charges_) {
@@ -118,7 +118,7 @@ void Question::SetWait(Duration wait) noexcept {
   }
 }
 
-Group& Question::Decide(Now now, Action action, Duration ttl) noexcept {
+Group& ChargedRequest::Decide(Now now, Action action, Duration ttl) noexcept {
   group_ = {.action = action,
             .charges = charges_.span(),
             .decisions = decisions_.span(),

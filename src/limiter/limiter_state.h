@@ -36,9 +36,9 @@ struct Layers {
 };
 
 // One request as a group of charges, kept in place.
-class Question {
+class ChargedRequest {
  public:
-  Question(MemoryStore& store, const Layers& layers, Verb verb, std::int64_t cost) noexcept
+  ChargedRequest(MemoryStore& store, const Layers& layers, Verb verb, std::int64_t cost) noexcept
       : store_(store), layers_(layers), verb_(verb), cost_(cost) {}
 
   // An error if the keys do not fit the layers.
@@ -84,8 +84,8 @@ struct Limiter::State {
   static constexpr std::size_t kMostAtOnce = 32;
   void CheckSome(std::span<const BatchItem> items, Now now, std::span<Decision> decisions) noexcept;
   Result<Decision> Settle(Action action, ReservationId reservation, std::int64_t cost);
-  // Begins a wait for the question, or answers it at once.
-  WaitId Begin(const Question& question, Now now, Duration patience, WaitDone done);
+  // Begins a wait for the request, or answers at once.
+  WaitId Begin(const ChargedRequest& request, Now now, Duration patience, WaitDone done);
   Now When(const Ask& ask) const noexcept { return ask.now ? *ask.now : clock.Read(); }
 
   const Layers& Current() const noexcept { return *layers.load(std::memory_order_acquire); }

@@ -26,9 +26,9 @@ class QuestionTest : public testing::Test {
                              .scope = under_test_.store.Hash(name)});
     }
   }
-  struct Asked : Question {
+  struct Asked : ChargedRequest {
     Asked(QuestionTest& test, const Keys& keys, std::int64_t cost, Verb verb)
-        : Question(test.under_test_.store, test.layers_, verb, cost) {
+        : ChargedRequest(test.under_test_.store, test.layers_, verb, cost) {
       EXPECT_TRUE(SetKeys(keys));
     }
   };
@@ -63,45 +63,45 @@ TEST_F(QuestionTest, ChargesEachKeyInItsLayer) {
 }
 
 TEST_F(QuestionTest, LeavesOutTheLayersThatAreSkipped) {
-  Asked question = Ask({kSkip, "b", kSkip}, 3);
-  const Group& group = question.Decide(Now());
+  Asked request = Ask({kSkip, "b", kSkip}, 3);
+  const Group& group = request.Decide(Now());
   EXPECT_EQ(group.charges.size(), 1U);
   EXPECT_EQ(group.decision.rule, "two");
   EXPECT_THAT(Left("b"), testing::ElementsAre(10, 7, 10));
 }
 
 TEST_F(QuestionTest, TellsAnEmptyKeyFromASkippedOne) {
-  Asked question = Ask({"", kSkip, std::string()});
-  EXPECT_EQ(question.Decide(Now()).charges.size(), 2U);
+  Asked request = Ask({"", kSkip, std::string()});
+  EXPECT_EQ(request.Decide(Now()).charges.size(), 2U);
   EXPECT_THAT(Left(""), testing::ElementsAre(9, 10, 9));
 }
 
 TEST_F(QuestionTest, RefusesKeysThatDoNotFitTheLayers) {
-  Question question(under_test_.store, layers_, Verb::kCheck, 1);
-  const auto result = question.SetKeys({"a", "b"});
+  ChargedRequest request(under_test_.store, layers_, Verb::kCheck, 1);
+  const auto result = request.SetKeys({"a", "b"});
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::kInvalidArgument);
   EXPECT_THAT(result.error().message, AllOf(HasSubstr("2 given"), HasSubstr("the 3 layers")));
 }
 
 TEST_F(QuestionTest, IsDecidedAfreshEachTime) {
-  Asked question = Ask("ann", 6);
-  EXPECT_TRUE(question.Decide(Now()).decision.allowed);
-  EXPECT_FALSE(question.Decide(Now()).decision.allowed);
+  Asked request = Ask("ann", 6);
+  EXPECT_TRUE(request.Decide(Now()).decision.allowed);
+  EXPECT_FALSE(request.Decide(Now()).decision.allowed);
   under_test_.clock.Advance(seconds(2));
-  EXPECT_TRUE(question.Decide(Now()).decision.allowed);
+  EXPECT_TRUE(request.Decide(Now()).decision.allowed);
 }
 
 TEST_F(QuestionTest, BooksAheadAndSaysWhatItTook) {
   Ask("ann", 10).Decide(Now());
-  Asked question = Ask({"ann", kSkip, "ann"}, 2);
-  question.SetWait(seconds(5));
-  const Group& group = question.Decide(Now());
+  Asked request = Ask({"ann", kSkip, "ann"}, 2);
+  request.SetWait(seconds(5));
+  const Group& group = request.Decide(Now());
   EXPECT_EQ(group.decision.delay, seconds(2));
-  Question back(under_test_.store, layers_, Verb::kUnbook, 0);
+  ChargedRequest back(under_test_.store, layers_, Verb::kUnbook, 0);
   for (std::size_t i = 0; i < 2; ++i) {
     EXPECT_EQ(group.receipts[i].charged, 2);
-    Charge& charge = back.Add(question.layer_of(i), question.charges()[i].hash);
+    Charge& charge = back.Add(request.layer_of(i), request.charges()[i].hash);
     charge.reserved = group.receipts[i].charged;
     charge.receipt = group.receipts[i].at;
   }
@@ -115,9 +115,9 @@ TEST_F(QuestionTest, BooksAheadAndSaysWhatItTook) {
 }
 
 TEST_F(QuestionTest, CanBeAskedAgainByLayerAndIdentity) {
-  Asked question = Ask({kSkip, "ann", kSkip});
-  Question again(under_test_.store, layers_, Verb::kCheck, 4);
-  again.Add(question.layer_of(0), question.charges()[0].hash);
+  Asked request = Ask({kSkip, "ann", kSkip});
+  ChargedRequest again(under_test_.store, layers_, Verb::kCheck, 4);
+  again.Add(request.layer_of(0), request.charges()[0].hash);
   EXPECT_EQ(again.Decide(Now()).decision.rule, "two");
   EXPECT_THAT(Left("ann"), testing::ElementsAre(10, 6, 10));
 }
@@ -134,10 +134,10 @@ TEST_F(QuestionTest, BooksAheadIfAllThatMayStopItAreBuckets) {
 TEST_F(QuestionTest, NextToAPlaceOnlyAQueueBooksAhead) {
   layers_.all[1].limit = LimitOf("10/10s", {.algorithm = Algorithm::kLeakyBucket, .queue = true});
   layers_.all[2].limit = LimitOf("10 concurrent");
-  Asked question = Ask("ann");
-  question.SetWait(seconds(5));
-  EXPECT_EQ(question.charges()[0].wait, Duration(0));
-  EXPECT_EQ(question.charges()[1].wait, seconds(5));
+  Asked request = Ask("ann");
+  request.SetWait(seconds(5));
+  EXPECT_EQ(request.charges()[0].wait, Duration(0));
+  EXPECT_EQ(request.charges()[1].wait, seconds(5));
   Asked without = Ask({"ann", "ann", kSkip});
   without.SetWait(seconds(5));
   EXPECT_EQ(without.charges()[0].wait, seconds(5));

@@ -8,15 +8,15 @@
 
 namespace weir {
 
-// Small, because ten thousand may wait: the question is put together again for each attempt, under
+// Small, because ten thousand may wait: the charges are put together again for each attempt, under
 // the limits in force then.
 class Limiter::State::PatientRequest final : public Waiter {
  public:
-  PatientRequest(State& state, const Question& question, WaitDone done)
-      : state_(state), cost_(question.cost()), done_(std::move(done)) {
-    charges_.reserve(question.charges().size());
-    for (std::size_t i = 0; i < question.charges().size(); ++i) {
-      charges_.push_back({.hash = question.charges()[i].hash, .layer = question.layer_of(i)});
+  PatientRequest(State& state, const ChargedRequest& request, WaitDone done)
+      : state_(state), cost_(request.cost()), done_(std::move(done)) {
+    charges_.reserve(request.charges().size());
+    for (std::size_t i = 0; i < request.charges().size(); ++i) {
+      charges_.push_back({.hash = request.charges()[i].hash, .layer = request.layer_of(i)});
     }
   }
 
@@ -46,12 +46,12 @@ class Limiter::State::PatientRequest final : public Waiter {
 
 Waiter::Answer Limiter::State::PatientRequest::Ask(Verb verb, Now now, Duration patience) {
   const Layers& in_force = state_.Current();
-  Question question(state_.store, in_force, verb, cost_);
-  for (const KeptCharge& charge : charges_) question.Add(charge.layer, charge.hash);
+  ChargedRequest request(state_.store, in_force, verb, cost_);
+  for (const KeptCharge& charge : charges_) request.Add(charge.layer, charge.hash);
   // To wait for nothing is not to name a wait: a queue would say how long it takes, and be waited
   // for.
-  question.SetWait(std::max(patience, Duration(1)));
-  const Group& group = question.Decide(now);
+  request.SetWait(std::max(patience, Duration(1)));
+  const Group& group = request.Decide(now);
   Answer answer{.decision = group.decision, .again = group.decision.reason == Reason::kLimited};
   for (std::size_t i = 0; i < charges_.size(); ++i) {
     const Charge& charge = group.charges[i];
@@ -85,28 +85,29 @@ Waiter::Answer Limiter::State::PatientRequest::AskInTurn(Now now, Turn turn, Dur
 void Limiter::State::PatientRequest::GiveBack(Now now) {
   // Under the limits it was booked under: what another limit has taken over since is no longer the
   // last booking.
-  Question question(state_.store, *passed_under_, Verb::kUnbook, 0);
+  ChargedRequest request(state_.store, *passed_under_, Verb::kUnbook, 0);
   KeyHashes keys;
   for (const KeptCharge& charge : charges_) {
     if (charge.receipt.charged == 0 || IsPlaces(passed_under_->all[charge.layer].limit)) continue;
-    Charge& booked = question.Add(charge.layer, charge.hash);
+    Charge& booked = request.Add(charge.layer, charge.hash);
     booked.reserved = charge.receipt.charged;
     booked.receipt = charge.receipt.at;
     keys.emplace_back(charge.hash);
   }
-  question.Decide(now);
+  request.Decide(now);
   // Places by their record, which is gone then; and last, because whoever gets one books again.
   if (places_ != ReservationId::kNone) std::ignore = state_.Settle(Action::kCancel, places_, 0);
   state_.waiting.Nudge(keys.span());
 }
 
-WaitId Limiter::State::Begin(const Question& question, Now now, Duration patience, WaitDone done) {
+WaitId Limiter::State::Begin(const ChargedRequest& request, Now now, Duration patience,
+                             WaitDone done) {
   KeyHashes keys;  // Shadows have no say in who stands in line with whom.
-  for (const Charge& charge : question.charges()) {
+  for (const Charge& charge : request.charges()) {
     if (!charge.shadow) keys.emplace_back(charge.hash);
   }
-  const bool in_line = !question.BooksAhead();
-  auto request = std::make_unique<PatientRequest>(*this, question, std::move(done));
+  const bool in_line = !request.BooksAhead();
+  auto patient = std::make_unique<PatientRequest>(*this, request, std::move(done));
   const auto refuse = [](Waiter& waiter, Decision decision, Duration retry_after) {
     decision.allowed = false;
     decision.reason = Reason::kOverload;
@@ -117,20 +118,20 @@ WaitId Limiter::State::Begin(const Question& question, Now now, Duration patienc
   };
   if (waiting.IsFull()) {
     // Nothing is taken for one who could not wait; one who need not may still pass.
-    const Decision look = request->Ask(Verb::kPeek, now, patience).decision;
-    if (look.allowed && look.delay > Duration(0)) return refuse(*request, look, look.delay);
+    const Decision look = patient->Ask(Verb::kPeek, now, patience).decision;
+    if (look.allowed && look.delay > Duration(0)) return refuse(*patient, look, look.delay);
   }
 
   const bool others_ahead = in_line && waiting.HasLine(keys.span());
   auto [decision, again, line, not_before, heard] =
-      request->AskInTurn(now, others_ahead ? Waiter::Turn::kNotYet : Waiter::Turn::kNow, patience);
+      patient->AskInTurn(now, others_ahead ? Waiter::Turn::kNotYet : Waiter::Turn::kNow, patience);
   const Duration delay = std::exchange(decision.delay, Duration(0));
   const bool held = decision.allowed && delay > Duration(0);
   if (!held && (!in_line || !again || patience == Duration(0))) {
-    request->Done(decision);
+    patient->Done(decision);
     return WaitId{0};
   }
-  std::unique_ptr<Waiter> waiter = std::move(request);
+  std::unique_ptr<Waiter> waiter = std::move(patient);
   const std::optional<WaitId> id =
       held ? waiting.Hold(waiter, decision, now.steady + delay)
            : waiting.StandInLine(waiter, keys.span(), now.steady, now.steady + patience);

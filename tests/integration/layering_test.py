@@ -5,8 +5,9 @@
     layering_test.py --self-test make small bad trees and see each breach caught
 
 What is checked: who may include whom, cycles, names that say nothing, clocks read outside one
-file, exceptions outside the files that call a throwing library, and files too long to hold in
-the head.
+file, exceptions outside the files that call a throwing library, files too long to hold in the
+head, and types of one name in two files. The linker keeps one copy of each inline function, so of
+two different types with one name, one would be moved and destroyed by functions of the other.
 """
 
 import pathlib
@@ -91,6 +92,13 @@ MAY_CATCH = {
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 STANDARD = re.compile(r"[a-z0-9_]+$")
+NAMESPACE = re.compile(r"\s*(?:inline )?namespace\s*([\w:]*)\s*\{")
+# Neither a specialisation (`struct Name<`) nor a nested type (`struct Outer::Name`): those belong
+# to a type that is found where it is defined.
+TYPE = re.compile(
+    r"(?:class|struct|union|enum(?: class)?)\s+"
+    r"(?:\[\[\w+\]\]\s*|alignas\([^)]*\)\s*)*(\w+)(?!\w|<|::)"
+)
 TOKEN = re.compile(
     r"""(?P<comment>//[^\n]*|/\*.*?\*/)
       | (?P<string>R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"
@@ -126,12 +134,31 @@ def below(folder, arrows=None):
     return seen - set(NEVER.get(folder, ((), ""))[0])
 
 
+def types_in(text):
+    """The line and the full name of each type in a named namespace, in a text without comments and
+    strings. What is inside a type or an anonymous namespace is not meant."""
+    depth = 0
+    open_namespaces = []  # each with the depth it is at
+    for number, line in enumerate(text.splitlines(), 1):
+        namespace = NAMESPACE.match(line)
+        if namespace:
+            open_namespaces.append((depth, namespace[1]))
+        match = TYPE.match(line)
+        names = [name for _, name in open_namespaces]
+        if match and depth == len(names) and all(names) and not line.rstrip().endswith(";"):
+            yield number, "::".join((*names, match[1]))
+        depth += line.count("{") - line.count("}")
+        while open_namespaces and depth <= open_namespaces[-1][0]:
+            open_namespaces.pop()
+
+
 class Tree:
     def __init__(self, root):
         self.root = pathlib.Path(root).resolve()
         self.found = []
         self.allowed = {folder: below(folder) for folder in ARROWS}
         self.edges = {}  # source path -> {included path: line}
+        self.types = {}  # full name -> where it is defined
 
     def breach(self, path, line, text):
         self.found.append(f"{path}:{line}: {text}")
@@ -152,6 +179,8 @@ class Tree:
         everything = ("src", "include", "apps", "tests", "bench", "examples", "tools")
         for path in self.files(everything, (".h", ".cc", ".py")):
             self.check_shape(path)
+        for path in self.files(("include", "src", "apps", "tests", "bench"), (".h", ".cc")):
+            self.check_types(path)
         return self.found
 
     def folder_of(self, path):
@@ -241,6 +270,13 @@ class Tree:
         if lines > MAX_LINES:
             self.breach(path, lines, f"{lines} lines, above {MAX_LINES}: find the second idea in it")
 
+    def check_types(self, path):
+        text = (self.root / path).read_text(encoding="utf-8")
+        for number, name in types_in(blank(text, {"comment", "string"})):
+            first = self.types.setdefault(name, f"{path}:{number}")
+            if first != f"{path}:{number}":
+                self.breach(path, number, f"{name} is another type at {first}")
+
 
 # Trees for --self-test: what it is, its files, and a part of the breach that must be reported
 # (None: nothing may be). Exactly one breach is expected.
@@ -259,6 +295,12 @@ GOOD = {
     "src/frontend/http/server.cc": '#include "engine/engine.h"\n#include "net/http/parser.h"\n'
     "#include <boost/asio.hpp>\n",
     "src/server/main_loop.cc": '#include "store/redis/redis_store.h"\n#include "lab/a.h"\n',
+    "src/server/one.cc": "namespace weir {\nclass Told;\nnamespace {\nclass Own {};\n}\n"
+    "struct Told::Part {};\nclass Told {\n  struct Inner {\n  };\n};\n"
+    "template <>\nstruct Hash<int> {};\n}\n",
+    "src/server/two.cc": "namespace weir {\nnamespace {\nclass Own {};\n}\nclass Twin {\n"
+    "  struct Inner {\n  };\n};\ntemplate <>\nstruct Hash<char> {};\nnamespace lab {\n"
+    "class Told {};\n}\n}\n",
     "apps/weir.cc": '#include "server/options.h"\n',
 }
 CASES = [
@@ -301,6 +343,10 @@ CASES = [
     ("catch", {"src/base/a.cc": "} catch (...) {\n"}, "throws or catches"),
     ("catch no longer needed", {"src/limit/zone.cc": "int x;\n"}, "MAY_CATCH"),
     ("long file", {"src/base/a.cc": "\n" * 601}, "601 lines"),
+    ("one name, two types", {"src/server/a.h": "namespace weir::lab {\nstruct Trial {\n};\n}\n",
+     "src/server/b.h": "namespace weir {\n// }\nnamespace lab {\nclass alignas(64) Trial final\n"
+     "    : public Base {\n};\n}\n}\n"},
+     "b.h:4: weir::lab::Trial is another type at src/server/a.h:2"),
 ]
 CASES += [
     (f"clock: {code}", {"src/limiter/a.cc": code + ";\n"}, "reads a clock")

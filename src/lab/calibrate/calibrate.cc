@@ -10,8 +10,8 @@
 #include "lab/calibrate/chosen_values.h"
 #include "lab/calibrate/client_table.h"
 #include "lab/calibrate/policy_text.h"
+#include "lab/calibrate/policy_trial.h"
 #include "lab/calibrate/proposal.h"
-#include "lab/calibrate/trial.h"
 #include "lab/log/log_account.h"
 
 namespace weir::lab {
@@ -217,8 +217,8 @@ class Calibrator {
     std::vector<std::string> names;
     names.reserve(found_.rules.size());
     for (const ProposedRule& rule : found_.rules) names.push_back(rule.name);
-    Result<Trial> trial =
-        Trial::Begin(PolicyTextOf(found_, key_, Comments::kNone), names, found_.first);
+    Result<PolicyTrial> trial =
+        PolicyTrial::Begin(PolicyTextOf(found_, key_, Comments::kNone), names, found_.first);
     if (!trial) return std::unexpected(trial.error());
     BeginTimeline();
     std::vector<std::uint8_t> denied_by(clients_.size());

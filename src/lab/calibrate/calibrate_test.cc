@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Calibration Learn(const Traffic& traffic, const CalibrationSettings& settings = {},
+Calibration Learn(const LoggedTraffic& traffic, const CalibrationSettings& settings = {},
                   const std::string& key = "ip") {
   const Result<ClientKey> parsed = ClientKey::Parse(key, {});
   const Result<Calibration> learnt =
@@ -44,14 +44,14 @@ std::string Replaced(std::string text, const std::string& from, const std::strin
 }
 
 // The traffic through the policy, with every rule enforced.
-Enforced Enforce(const Traffic& traffic, const std::string& yaml) {
+Enforced Enforce(const LoggedTraffic& traffic, const std::string& yaml) {
   const PolicyReport report =
       Policy::Parse(Replaced(yaml, "    mode: shadow", "    mode: enforce"));
   Enforced result{.denied = std::vector<std::uint64_t>(traffic.names.size())};
   ManualClock clock(kTrafficBegins);
   auto engine = Engine::Make(report.policy.value(), {.clock = &clock});
   const Now start = clock.Read();
-  for (const Arrival& arrival : traffic.arrivals) {
+  for (const LoggedArrival& arrival : traffic.arrivals) {
     BatchRequest asked{.request = {.ip = traffic.names[arrival.client], .path = "/"}};
     engine->CheckBatch(
         {&asked, 1}, {.steady = start.steady + (arrival.time - start.wall), .wall = arrival.time});
@@ -99,7 +99,7 @@ class OnKnownTraffic : public ::testing::TestWithParam<Case> {};
 TEST_P(OnKnownTraffic, TheLimitIsRightAbusersAreNamedAndOthersAreLeftAlone) {
   for (std::uint64_t seed = 1; seed <= Seeds(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    const Traffic traffic = MakeTraffic(GetParam().plan, seed);
+    const LoggedTraffic traffic = MakeTraffic(GetParam().plan, seed);
     const Calibration learnt = Learn(traffic);
     ASSERT_FALSE(learnt.rules.empty());
 
@@ -154,8 +154,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 // --- What else it must say ---
 
-Traffic Steady(int clients, Duration span, Duration step) {
-  Traffic traffic;
+LoggedTraffic Steady(int clients, Duration span, Duration step) {
+  LoggedTraffic traffic;
   for (int i = 0; i < clients; ++i) traffic.Add(false);
   for (Duration at{0}; at <= span; at += step) {
     for (int i = 0; i < clients; ++i) {
@@ -184,7 +184,7 @@ TEST(Calibrate, KnowsOnlySecondsFromALogOfHalfAMinute) {
 }
 
 TEST(Calibrate, NeverDeniesAnybodyWhoKeptToItEvenWithoutAMargin) {
-  const Traffic traffic = MakeTraffic({.clients = 200, .pace = LogNormalPace}, 5);
+  const LoggedTraffic traffic = MakeTraffic({.clients = 200, .pace = LogNormalPace}, 5);
   const Calibration learnt = Learn(traffic, {.quantile = 1, .margin = 1});
   EXPECT_EQ(learnt.denials.normal_requests, 0U);
   EXPECT_EQ(learnt.denials.normal_clients, 0U);
@@ -193,7 +193,8 @@ TEST(Calibrate, NeverDeniesAnybodyWhoKeptToItEvenWithoutAMargin) {
 }
 
 TEST(Calibrate, CountsWhatTheRulesWouldHaveDeniedAsTheEngineDoes) {
-  const Traffic traffic = MakeTraffic({.clients = 200, .pace = LogNormalPace, .scrapers = 0}, 6);
+  const LoggedTraffic traffic =
+      MakeTraffic({.clients = 200, .pace = LogNormalPace, .scrapers = 0}, 6);
   const Calibration learnt = Learn(traffic, {.quantile = 0.9, .margin = 1});
   // One rule is enforced as it is tried out; of two, what one denies is not charged to the other.
   for (const ProposedRule& rule : learnt.rules) {
@@ -218,7 +219,7 @@ TEST(Calibrate, CountsWhatTheRulesWouldHaveDeniedAsTheEngineDoes) {
 
 TEST(Calibrate, HasARuleMoreForThoseWhomTheOthersLetThrough) {
   // A burst every six hours: nothing by the day, little by the minute, much by the hour.
-  Traffic traffic = Steady(50, std::chrono::hours(50), std::chrono::minutes(10));
+  LoggedTraffic traffic = Steady(50, std::chrono::hours(50), std::chrono::minutes(10));
   const std::uint32_t client = traffic.Add(true);
   for (int i = 0; i < 140; ++i) {
     traffic.arrivals.push_back({kTrafficBegins + std::chrono::seconds(20 * i), client});
@@ -231,7 +232,7 @@ TEST(Calibrate, HasARuleMoreForThoseWhomTheOthersLetThrough) {
 }
 
 TEST(Calibrate, ShowsAllOfItToPeopleAndPrograms) {
-  const Traffic traffic = MakeTraffic({.clients = 100, .pace = LogNormalPace}, 7);
+  const LoggedTraffic traffic = MakeTraffic({.clients = 100, .pace = LogNormalPace}, 7);
   const Calibration learnt = Learn(traffic);
   const Report report = ReportOf(learnt);
   for (const Section& section : report.sections) {
@@ -254,7 +255,7 @@ TEST(Calibrate, ShowsAllOfItToPeopleAndPrograms) {
 }
 
 TEST(Calibrate, SaysWhatItCannotLearnFrom) {
-  const auto learn = [](const Traffic& traffic, const std::string& key) {
+  const auto learn = [](const LoggedTraffic& traffic, const std::string& key) {
     const ClientKey parsed = *ClientKey::Parse(key, {});
     return Calibrate(parsed, {}, [&](int) -> Result<std::unique_ptr<LogReader>> {
       return std::make_unique<TrafficReader>(traffic);
@@ -271,8 +272,8 @@ TEST(Calibrate, SaysWhatItCannotLearnFrom) {
 }
 
 TEST(Calibrate, NoticesALogThatIsAnotherWhenItIsReadAgain) {
-  const Traffic before = Steady(20, std::chrono::minutes(10), std::chrono::seconds(10));
-  const Traffic after = Steady(20, std::chrono::minutes(9), std::chrono::seconds(10));
+  const LoggedTraffic before = Steady(20, std::chrono::minutes(10), std::chrono::seconds(10));
+  const LoggedTraffic after = Steady(20, std::chrono::minutes(9), std::chrono::seconds(10));
   const ClientKey key = *ClientKey::Parse("ip", {});
   const Result<Calibration> learnt =
       Calibrate(key, {}, [&](int time) -> Result<std::unique_ptr<LogReader>> {
@@ -290,7 +291,7 @@ TEST(Calibrate, NoticesALogThatIsAnotherWhenItIsReadAgain) {
 }
 
 TEST(Calibrate, KeepsItsRulesFromThoseItDidNotLearnFrom) {
-  Traffic traffic = Steady(20, std::chrono::minutes(10), std::chrono::seconds(30));
+  LoggedTraffic traffic = Steady(20, std::chrono::minutes(10), std::chrono::seconds(30));
   EXPECT_THAT(Learn(traffic).policy, ::testing::Not(HasSubstr("present")));
   // A log with names where addresses should be.
   const std::uint32_t somebody = traffic.Add(false);
@@ -306,7 +307,7 @@ TEST(Calibrate, KeepsItsRulesFromThoseItDidNotLearnFrom) {
 }
 
 TEST(Calibrate, ByPathNamesThePathsThatItsRulesAreFor) {
-  const Traffic traffic = Steady(20, std::chrono::minutes(10), std::chrono::seconds(10));
+  const LoggedTraffic traffic = Steady(20, std::chrono::minutes(10), std::chrono::seconds(10));
   const Calibration learnt = Learn(traffic, {}, "ip+path");
   EXPECT_EQ(learnt.chosen_values, std::vector<std::string>{"/"});
   EXPECT_EQ(learnt.chosen_requests, learnt.requests);

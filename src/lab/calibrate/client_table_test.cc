@@ -65,7 +65,7 @@ TEST(ClientTable, IsAsCloseToTheExactPeaksAsItSays) {
   const std::array<double, kPeriods> longest_run = {1.0 / 1000, 1.0 / 1000, 1.0 / 128, 1.0 / 64};
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     TrafficRandom random(seed);
-    Traffic traffic;
+    LoggedTraffic traffic;
     for (int i = 0; i < 20; ++i) {
       const std::uint32_t client = traffic.Add(false);
       const double mean = std::pow(10, -1 + 4 * random.Uniform());  // Seconds.
@@ -77,7 +77,7 @@ TEST(ClientTable, IsAsCloseToTheExactPeaksAsItSays) {
     }
     traffic.Sort();
     ClientTable table;
-    for (const Arrival& arrival : traffic.arrivals) table.Count(arrival.client, arrival.time);
+    for (const LoggedArrival& arrival : traffic.arrivals) table.Count(arrival.client, arrival.time);
     for (std::size_t period = 0; period < kPeriods; ++period) {
       const double length = std::chrono::duration<double>(kAllPeriods[period].length).count();
       // Times are cut to 1/4000 as well.

@@ -18,15 +18,15 @@ namespace weir::lab {
 
 inline constexpr WallTime kTrafficBegins{std::chrono::sys_days(std::chrono::year(2026) / 3 / 2)};
 
-struct Arrival {
+struct LoggedArrival {
   WallTime time{};
   std::uint32_t client = 0;
 };
 
-struct Traffic {
+struct LoggedTraffic {
   std::vector<std::string> names{};  // Addresses, by client.
   std::vector<bool> is_abuser{};
-  std::vector<Arrival> arrivals{};  // By time.
+  std::vector<LoggedArrival> arrivals{};  // By time.
 
   std::uint32_t Add(bool abuser) {
     const auto id = static_cast<std::uint32_t>(names.size());
@@ -36,7 +36,7 @@ struct Traffic {
     return id;
   }
   void Sort() {
-    std::ranges::sort(arrivals, {}, [](const Arrival& arrival) {
+    std::ranges::sort(arrivals, {}, [](const LoggedArrival& arrival) {
       return arrival.time.time_since_epoch().count();
     });
   }
@@ -44,7 +44,7 @@ struct Traffic {
   // The exact peak of every client in any (t - length, t], by counting.
   std::vector<std::uint32_t> ExactPeaks(Duration length) const {
     std::vector<std::vector<WallTime>> times(names.size());
-    for (const Arrival& arrival : arrivals) times[arrival.client].push_back(arrival.time);
+    for (const LoggedArrival& arrival : arrivals) times[arrival.client].push_back(arrival.time);
     std::vector<std::uint32_t> peaks;
     for (const std::vector<WallTime>& of : times) {
       std::size_t first = 0;
@@ -101,8 +101,8 @@ struct TrafficPlan {
   int scrapers = 2;  // and so many keep to what others do in a minute, but never pause.
 };
 
-inline void AddVisit(Traffic& traffic, TrafficRandom& random, std::uint32_t client, double from,
-                     double to, double pace, bool evenly) {
+inline void AddVisit(LoggedTraffic& traffic, TrafficRandom& random, std::uint32_t client,
+                     double from, double to, double pace, bool evenly) {
   const double step = 60 / pace;
   const auto add = [&](double at) {
     if (at < to) traffic.arrivals.push_back({kTrafficBegins + Seconds(at), client});
@@ -121,9 +121,9 @@ inline void AddVisit(Traffic& traffic, TrafficRandom& random, std::uint32_t clie
   }
 }
 
-inline Traffic MakeTraffic(const TrafficPlan& plan, std::uint64_t seed) {
+inline LoggedTraffic MakeTraffic(const TrafficPlan& plan, std::uint64_t seed) {
   TrafficRandom random(seed);
-  Traffic traffic;
+  LoggedTraffic traffic;
   const double span = plan.hours * 3600;
   for (int i = 0; i < plan.clients; ++i) {
     const std::uint32_t client = traffic.Add(false);
@@ -152,7 +152,7 @@ inline Traffic MakeTraffic(const TrafficPlan& plan, std::uint64_t seed) {
 // Tells of traffic a few requests at a time.
 class TrafficReader final : public LogReader {
  public:
-  explicit TrafficReader(const Traffic& traffic) : traffic_(traffic) {
+  explicit TrafficReader(const LoggedTraffic& traffic) : traffic_(traffic) {
     counts_.push_back({.file = "made-up.log", .format = "combined", .whole_seconds = false});
   }
 
@@ -160,7 +160,7 @@ class TrafficReader final : public LogReader {
     constexpr std::size_t kMost = 512;
     records_.clear();
     while (records_.size() < kMost && next_ < traffic_.arrivals.size()) {
-      const Arrival& arrival = traffic_.arrivals[next_++];
+      const LoggedArrival& arrival = traffic_.arrivals[next_++];
       records_.push_back({.time = arrival.time,
                           .line = next_,
                           .ip = traffic_.names[arrival.client],
@@ -174,7 +174,7 @@ class TrafficReader final : public LogReader {
   const std::vector<LogCounts>& counts() const override { return counts_; }
 
  private:
-  const Traffic& traffic_;
+  const LoggedTraffic& traffic_;
   std::size_t next_ = 0;
   std::vector<LogRecord> records_;
   std::vector<LogCounts> counts_;

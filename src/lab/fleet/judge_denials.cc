@@ -46,7 +46,7 @@ class DenialTrial {
 
   // Those that the limit of a stretch denied, by one who says so; nothing if there is no such
   // limit.
-  Denials DenialsIn(const Stretch& stretch, const auto& is_by) const {
+  Denials DenialsIn(const JudgedStretch& stretch, const auto& is_by) const {
     Denials denials;
     for (const Seen& it : evidence_.SeenOf(track_)) {
       if (!stretch.Covers(*it.asked) || it.use->allowed || !is_by(it)) continue;
@@ -65,7 +65,7 @@ class DenialTrial {
         })) {
       return;
     }
-    for (const Stretch& stretch : StretchesInStore(evidence_, track_)) {
+    for (const JudgedStretch& stretch : StretchesInStore(evidence_, track_)) {
       Denials denials = DenialsIn(stretch, is_by_store);
       if (denials.empty()) continue;
       const int number = denials.front()->use->limit;
@@ -83,7 +83,7 @@ class DenialTrial {
              (it.use->source == Source::kFallback || it.use->source == Source::kMemory);
     };
     if (record_.is_shared() && record_.fleet_size == 0) return;
-    for (const Stretch& stretch : StretchesInNode(evidence_, track_, node)) {
+    for (const JudgedStretch& stretch : StretchesInNode(evidence_, track_, node)) {
       Denials denials = DenialsIn(stretch, is_by_node);
       if (denials.empty()) continue;
       const int number = denials.front()->use->limit;
@@ -101,13 +101,13 @@ class DenialTrial {
     }
   }
 
-  static Usage Begin(const Limit& limit, const Stretch& stretch) {
+  static Usage Begin(const Limit& limit, const JudgedStretch& stretch) {
     Usage usage(limit, stretch.offset);
     if (stretch.filled > 0) usage.Fill(stretch.judged_from, stretch.filled);
     return usage;
   }
 
-  void Check(const Limit& limit, const Knowledge& known, const Stretch& stretch,
+  void Check(const Limit& limit, const Knowledge& known, const JudgedStretch& stretch,
              const Denials& denials, const auto& when) {
     Usage usage = Begin(limit, stretch);
     SumOverTime perhaps;
@@ -154,9 +154,9 @@ class DenialTrial {
   }
 
   // The last stretch goes on until the end, if anything is known of it.
-  bool IsAbout(const std::vector<Stretch>& stretches, const LedgerNote& note) const {
+  bool IsAbout(const std::vector<JudgedStretch>& stretches, const LedgerNote& note) const {
     if (stretches.empty() || stretches.back().ends != Duration::max()) return false;
-    const Stretch& last = stretches.back();
+    const JudgedStretch& last = stretches.back();
     return std::ranges::all_of(evidence_.SeenOf(track_), [&](const Seen& it) {
       return it.use->limit == note.limit || it.asked->at <= last.begins ||
              (note.node >= 0 && it.asked->node != note.node);
@@ -164,17 +164,17 @@ class DenialTrial {
   }
 
   void JudgeLeftInStore(const LedgerNote& note, const Limit& limit) {
-    const std::vector<Stretch> stretches = StretchesInStore(evidence_, track_);
+    const std::vector<JudgedStretch> stretches = StretchesInStore(evidence_, track_);
     if (!IsAbout(stretches, note)) return;
-    const Stretch& last = stretches.back();
+    const JudgedStretch& last = stretches.back();
     CompareLeft(note, limit, KnowledgeInStore(evidence_, track_, note.limit, last), last,
                 evidence_.store_terms().lapses.empty());
   }
 
   void JudgeLeftInNode(const LedgerNote& note, const Limit& limit) {
-    const std::vector<Stretch> stretches = StretchesInNode(evidence_, track_, note.node);
+    const std::vector<JudgedStretch> stretches = StretchesInNode(evidence_, track_, note.node);
     if (!IsAbout(stretches, note)) return;
-    const Stretch& last = stretches.back();
+    const JudgedStretch& last = stretches.back();
     Knowledge known = KnowledgeInNode(evidence_, track_, note.limit, note.node, last);
     // What came before its last start is forgotten.
     for (const sim::Lapse& lapse : evidence_.TermsOf(note.node).lapses) {
@@ -188,7 +188,7 @@ class DenialTrial {
   }
 
   void CompareLeft(const LedgerNote& note, const Limit& limit, const Knowledge& known,
-                   const Stretch& stretch, bool is_remembered) {
+                   const JudgedStretch& stretch, bool is_remembered) {
     if (note.at < stretch.judged_from) return;
     Usage at_most = Begin(limit, stretch);
     for (const Admission& it : known.at_most) {

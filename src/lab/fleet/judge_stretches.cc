@@ -39,11 +39,11 @@ double FullestBucket(const Evidence& evidence, std::size_t track, const Limit& l
 }
 
 // What is between the cuts.
-std::vector<Stretch> CutAt(std::vector<Change> cuts) {
+std::vector<JudgedStretch> CutAt(std::vector<Change> cuts) {
   std::ranges::sort(cuts, {}, &Change::begins);
-  std::vector<Stretch> stretches(1);
+  std::vector<JudgedStretch> stretches(1);
   for (const Change& cut : cuts) {
-    Stretch& last = stretches.back();
+    JudgedStretch& last = stretches.back();
     if (cut.begins > last.begins) {
       last.ends = cut.begins;
       stretches.push_back({.begins = cut.ends, .is_first = false});
@@ -55,7 +55,7 @@ std::vector<Stretch> CutAt(std::vector<Change> cuts) {
 }
 
 // The clock of the key's server, by what was decided then. False if it cannot be told.
-bool FindOffset(const Evidence& evidence, std::size_t track, Stretch& stretch) {
+bool FindOffset(const Evidence& evidence, std::size_t track, JudgedStretch& stretch) {
   if (!evidence.IsClockMoved(stretch.begins + Duration(1), stretch.ends - Duration(1))) {
     stretch.offset = evidence.record().server_offset;
     return true;
@@ -76,7 +76,7 @@ bool FindOffset(const Evidence& evidence, std::size_t track, Stretch& stretch) {
 }
 
 // The first call that surely looked at the key where it stays.
-const Seen* FirstLook(const Evidence& evidence, std::size_t track, const Stretch& stretch) {
+const Seen* FirstLook(const Evidence& evidence, std::size_t track, const JudgedStretch& stretch) {
   const Seen* first = nullptr;
   for (const Seen& it : evidence.SeenOf(track)) {
     if (!it.is_decided() || it.asked->is_split || !stretch.Covers(*it.asked)) continue;
@@ -87,7 +87,7 @@ const Seen* FirstLook(const Evidence& evidence, std::size_t track, const Stretch
 }
 
 void BeginAnew(const Evidence& evidence, std::size_t track, const Limit& limit, Duration from,
-               Stretch& stretch) {
+               JudgedStretch& stretch) {
   stretch.judged_from = from + TimeToBeOver(limit);
   if (IsBucketLimit(limit)) stretch.filled = FullestBucket(evidence, track, limit);
 }
@@ -104,15 +104,15 @@ Admission At(const Seen& it, Duration at, const Limit& limit) {
 
 }  // namespace
 
-Duration Stretch::TimeOf(const Asked& asked) const {
+Duration JudgedStretch::TimeOf(const Asked& asked) const {
   return asked.decided_at - sim::SimLoop::Beginning() - offset;
 }
 
-std::vector<Stretch> StretchesInStore(const Evidence& evidence, std::size_t track) {
+std::vector<JudgedStretch> StretchesInStore(const Evidence& evidence, std::size_t track) {
   std::vector<Change> cuts = evidence.ChangesOf(track);
   for (const Duration jump : evidence.store_terms().jumps) cuts.push_back({jump, jump});
-  std::vector<Stretch> stretches = CutAt(std::move(cuts));
-  std::erase_if(stretches, [&](Stretch& stretch) {
+  std::vector<JudgedStretch> stretches = CutAt(std::move(cuts));
+  std::erase_if(stretches, [&](JudgedStretch& stretch) {
     if (!FindOffset(evidence, track, stretch)) return true;
     if (stretch.is_first) return false;
     const Seen* const look = FirstLook(evidence, track, stretch);
@@ -126,7 +126,7 @@ std::vector<Stretch> StretchesInStore(const Evidence& evidence, std::size_t trac
 }
 
 Knowledge KnowledgeInStore(const Evidence& evidence, std::size_t track, int number,
-                           const Stretch& stretch) {
+                           const JudgedStretch& stretch) {
   Knowledge known;
   const Limit& limit = evidence.LimitAt(number);
   for (const Seen& it : evidence.SeenOf(track)) {
@@ -153,9 +153,9 @@ Knowledge KnowledgeInStore(const Evidence& evidence, std::size_t track, int numb
   return known;
 }
 
-std::vector<Stretch> StretchesInNode(const Evidence& evidence, std::size_t track, int node) {
-  std::vector<Stretch> stretches = CutAt(evidence.ChangesOf(track, node));
-  std::erase_if(stretches, [&](Stretch& stretch) {
+std::vector<JudgedStretch> StretchesInNode(const Evidence& evidence, std::size_t track, int node) {
+  std::vector<JudgedStretch> stretches = CutAt(evidence.ChangesOf(track, node));
+  std::erase_if(stretches, [&](JudgedStretch& stretch) {
     stretch.offset = evidence.NodeOffset(node);
     if (stretch.is_first) return false;
     for (const Seen& it : evidence.SeenOf(track)) {
@@ -171,7 +171,7 @@ std::vector<Stretch> StretchesInNode(const Evidence& evidence, std::size_t track
 }
 
 Knowledge KnowledgeInNode(const Evidence& evidence, std::size_t track, int number, int node,
-                          const Stretch& stretch) {
+                          const JudgedStretch& stretch) {
   Knowledge known;
   for (const Seen& it : evidence.SeenOf(track)) {
     if (it.use->limit != number || it.asked->node != node || !it.is_charged()) continue;

@@ -14,7 +14,7 @@
 
 namespace weir::lab {
 
-struct Stretch {
+struct JudgedStretch {
   Duration begins = Duration::min();
   Duration ends = Duration::max();
   bool is_first = true;
@@ -47,13 +47,13 @@ struct Knowledge {
 };
 
 // Those in which the store's decisions about the track can be judged, in order.
-std::vector<Stretch> StretchesInStore(const Evidence& evidence, std::size_t track);
+std::vector<JudgedStretch> StretchesInStore(const Evidence& evidence, std::size_t track);
 Knowledge KnowledgeInStore(const Evidence& evidence, std::size_t track, int number,
-                           const Stretch& stretch);
+                           const JudgedStretch& stretch);
 
 // The same of what a node keeps in its memory.
-std::vector<Stretch> StretchesInNode(const Evidence& evidence, std::size_t track, int node);
+std::vector<JudgedStretch> StretchesInNode(const Evidence& evidence, std::size_t track, int node);
 Knowledge KnowledgeInNode(const Evidence& evidence, std::size_t track, int number, int node,
-                          const Stretch& stretch);
+                          const JudgedStretch& stretch);
 
 }  // namespace weir::lab

@@ -81,7 +81,7 @@ TEST(GuardedStore, SaysNothingOfTheStoreInUseOnceItIsAnother) {
   const Charge charge = process.ChargeFor("ann", limit);
   Decision decision;
   Group group{.charges = {&charge, 1}, .decisions = {&decision, 1}};
-  Told told;
+  DecidedGroups told;
   store.Submit({&group, 1}, process.loop.now(), told);
   EXPECT_EQ(group.decision.remaining, 21);
   EXPECT_TRUE(other.IsDegraded());
@@ -271,7 +271,7 @@ TEST(GuardedStore, TellsOfGroupsThatAreAnsweredLater) {
   for (Decision& decision : decisions) {
     groups.push_back({.charges = {&charge, 1}, .decisions = {&decision, 1}});
   }
-  Told second;
+  DecidedGroups second;
   process.store->Submit({groups.data(), 2}, process.loop.now(), process.told);
   process.store->Submit({groups.data() + 2, 2}, process.loop.now(), second);
   EXPECT_TRUE(process.told.groups.empty());

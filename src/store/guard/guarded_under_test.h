@@ -99,7 +99,7 @@ class StoreBehind final : public Store {
 };
 
 // Remembers who was told, and does what it is told to do.
-class Told final : public Completion {
+class DecidedGroups final : public Completion {
  public:
   void OnDecided(Group& group) noexcept override {
     groups.push_back(&group);
@@ -157,7 +157,7 @@ class GuardedUnderTest {
   Guard guard;
   StoreBehind behind;
   std::unique_ptr<GuardedStore> store;
-  Told told;
+  DecidedGroups told;
   std::vector<Decision> decisions;  // Of what was asked last.
 
  private:

@@ -106,7 +106,7 @@ TEST_F(Meanwhile, GroupsKeptHereAndThereMayComeTogether) {
       {.charges = {&charge, 1}, .decisions = {&decisions[1], 1}},
       {.charges = {&charge, 1}, .decisions = {&decisions[2], 1}},
   };
-  Told told;
+  DecidedGroups told;
   process_.store->Submit(groups, process_.loop.now(), told);
   ASSERT_EQ(told.groups.size(), 4u);
   for (Group& group : groups) EXPECT_FALSE(group.error);

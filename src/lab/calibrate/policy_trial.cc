@@ -1,4 +1,4 @@
-#include "lab/calibrate/trial.h"
+#include "lab/calibrate/policy_trial.h"
 
 #include <algorithm>
 #include <span>
@@ -11,8 +11,8 @@ constexpr std::int64_t kMemory = std::int64_t{64} << 30;
 
 }  // namespace
 
-Result<Trial> Trial::Begin(const std::string& yaml, const std::vector<std::string>& rules,
-                           WallTime first) {
+Result<PolicyTrial> PolicyTrial::Begin(const std::string& yaml,
+                                       const std::vector<std::string>& rules, WallTime first) {
   PolicyReport report = Policy::Parse(yaml, "the policy that was learnt");
   if (report.policy) {
     PolicySpec spec = report.policy->spec();
@@ -27,10 +27,10 @@ Result<Trial> Trial::Begin(const std::string& yaml, const std::vector<std::strin
   auto clock = std::make_unique<ManualClock>(first);
   Result<Engine> engine = Engine::Make(*report.policy, {.clock = clock.get()});
   if (!engine) return std::unexpected(engine.error());
-  return Trial(rules, std::move(clock), first, *std::move(engine));
+  return PolicyTrial(rules, std::move(clock), first, *std::move(engine));
 }
 
-std::uint8_t Trial::Try(const Request& request, WallTime time) {
+std::uint8_t PolicyTrial::Try(const Request& request, WallTime time) {
   std::array<RuleDecision, kMostRules> each;
   BatchRequest asked{.request = request, .each = each};
   engine_.CheckBatch({&asked, 1}, {.steady = began_ + (time - first_), .wall = time});
@@ -45,6 +45,6 @@ std::uint8_t Trial::Try(const Request& request, WallTime time) {
   return denied;
 }
 
-std::size_t Trial::bytes() const { return engine_.Stats().store.bytes; }
+std::size_t PolicyTrial::bytes() const { return engine_.Stats().store.bytes; }
 
 }  // namespace weir::lab

@@ -15,13 +15,13 @@
 namespace weir::lab {
 
 // Belongs to one thread.
-class Trial {
+class PolicyTrial {
  public:
   static constexpr std::size_t kMostRules = 8;
 
   // `yaml` is a policy with the rules of these names.
-  static Result<Trial> Begin(const std::string& yaml, const std::vector<std::string>& rules,
-                             WallTime first);
+  static Result<PolicyTrial> Begin(const std::string& yaml, const std::vector<std::string>& rules,
+                                   WallTime first);
 
   // One bit for each rule that would have denied it. Not earlier than those before.
   std::uint8_t Try(const Request& request, WallTime time);
@@ -29,8 +29,8 @@ class Trial {
   std::size_t bytes() const;
 
  private:
-  Trial(std::vector<std::string> rules, std::unique_ptr<ManualClock> clock, WallTime first,
-        Engine engine)
+  PolicyTrial(std::vector<std::string> rules, std::unique_ptr<ManualClock> clock, WallTime first,
+              Engine engine)
       : rules_(std::move(rules)),
         clock_(std::move(clock)),
         first_(first),
